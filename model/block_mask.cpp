@@ -48,6 +48,8 @@ wide pairs_behind(const block_mask& mask, wide distance, wide rows, wide cols) {
          (rows - full) * cols;
 }
 
+}  // namespace
+
 void check(const block_mask& mask) {
   for (const auto stride : {mask.query_stride, mask.key_stride}) {
     if (stride < 1)
@@ -56,8 +58,6 @@ void check(const block_mask& mask) {
   if (mask.window < 0)
     throw std::invalid_argument(fmt::format("block mask: window {} is negative", mask.window));
 }
-
-}  // namespace
 
 std::int64_t visible_pairs(const block_mask& mask, std::int64_t rows, std::int64_t cols) {
   if (rows <= 0 || cols <= 0) return 0;

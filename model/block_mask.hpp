@@ -32,7 +32,11 @@ constexpr bool visible(const block_mask& mask, std::int64_t i, std::int64_t j) {
   return key <= query && (mask.window == 0 || key > query - mask.window);
 }
 
-/// Number of visible (row, column) pairs of a rows x cols block: the block's work. O(log) by floor sums.
+/// Refuses strides below one and negative windows: std::invalid_argument.
+void check(const block_mask& mask);
+
+/// Number of visible (row, column) pairs of a rows x cols block: the block's work. O(log) by floor
+/// sums, exact for positions up to 2^40; std::overflow_error if the number itself reaches 2^63.
 std::int64_t visible_pairs(const block_mask& mask, std::int64_t rows, std::int64_t cols);
 
 }  // namespace attnsim

@@ -1,0 +1,43 @@
+// What is to be computed: one attention layer over all its heads, for a batch of sequences.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "model/units.hpp"
+
+namespace attnsim {
+
+enum class mask_kind { full, causal };
+enum class data_type { bf16, fp16, fp32 };
+enum class pass_kind { forward, backward, both };
+
+struct attention {
+  std::int64_t batch = 1;
+  std::int64_t heads = 0;     ///< query heads
+  std::int64_t kv_heads = 0;  ///< divides heads
+  std::int64_t head_dim = 128;
+  std::int64_t sequence = 0;  ///< tokens, including the padding
+  std::int64_t padding = 0;   ///< trailing tokens that carry no data: sent, but neither attended to nor computed
+  mask_kind mask = mask_kind::causal;
+  std::int64_t window = 0;    ///< sliding window in tokens, causal masks only; 0: none
+  data_type dtype = data_type::bf16;
+
+  std::int64_t group_size() const { return heads / kv_heads; }  ///< g, query heads per K/V head
+};
+
+std::int64_t element_bytes(data_type);
+
+/// Throws input_error for sizes below one, infeasible when kv_heads does not divide heads.
+void check(const attention&);
+
+std::string_view name_of(mask_kind);
+std::string_view name_of(data_type);
+std::string_view name_of(pass_kind);
+
+/// The value called `text`. Throws std::invalid_argument that lists the names.
+mask_kind parse_mask(std::string_view text);
+data_type parse_data_type(std::string_view text);
+pass_kind parse_pass(std::string_view text);
+
+}  // namespace attnsim

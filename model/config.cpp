@@ -1,0 +1,198 @@
+#include "model/config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace attnsim {
+namespace {
+
+constexpr std::uintmax_t largest_file = 64u << 20;
+
+std::string scalar_text(const YAML::Node& node) {
+  if (!node || node.IsNull()) return "";
+  if (node.IsScalar()) return node.Scalar();
+  return node.IsSequence() ? "[...]" : "{...}";
+}
+
+template <typename Quantity>
+Quantity positive_quantity(const std::string& text) {
+  const auto value = parse<Quantity>(text);
+  const bool zero_allowed = std::is_same_v<Quantity, seconds>;
+  if (value < Quantity{} || (value == Quantity{} && !zero_allowed)) {
+    throw std::invalid_argument(zero_allowed ? "expected a time of zero or more" : "expected more than zero");
+  }
+  return value;
+}
+
+template <typename T>
+T convert(const std::string& text) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return text;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (text == "true") return true;
+    if (text == "false") return false;
+    throw std::invalid_argument("expected true or false");
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+      throw std::invalid_argument(std::is_integral_v<T> ? "expected a whole number" : "expected a number");
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+      if (!std::isfinite(value)) throw std::invalid_argument("expected a finite number");
+    }
+    return value;
+  } else {
+    return positive_quantity<T>(text);
+  }
+}
+
+}  // namespace
+
+config_node config_node::load(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) throw input_error(fmt::format("{}: cannot be read: {}", path, error.message()));
+  if (size > largest_file) throw input_error(fmt::format("{}: larger than 64 MiB", path));
+  std::ifstream stream(path);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) throw input_error(fmt::format("{}: cannot be read", path));
+  return parse_text(text.str(), path);
+}
+
+config_node config_node::parse_text(const std::string& text, const std::string& name) {
+  try {
+    auto node = YAML::Load(text);
+    if (!node.IsMap()) throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
+    return config_node(std::move(node), name, "");
+  } catch (const YAML::Exception& e) {
+    throw input_error(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));
+  }
+}
+
+void config_node::set(std::string_view key_path, const std::string& value) {
+  YAML::Node node = node_;
+  std::string_view rest = key_path;
+  while (true) {
+    const auto dot = rest.find('.');
+    const std::string key(rest.substr(0, dot));
+    if (key.empty() || !node.IsMap()) {
+      throw input_error("--set", fmt::format("{}={}", key_path, value), "expected key.path=value with keys of the file");
+    }
+    if (dot == std::string_view::npos) {
+      node[key] = value;
+      return;
+    }
+    if (!node[key]) node[key] = YAML::Node(YAML::NodeType::Map);
+    node.reset(node[key]);
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+YAML::Node config_node::child(std::string_view key) const {
+  if (!node_.IsMap()) fail("", "expected a map of keys to values");
+  return node_[std::string(key)];
+}
+
+bool config_node::has(std::string_view key) const {
+  const auto node = child(key);
+  return node && !node.IsNull();
+}
+
+config_node config_node::at(std::string_view key) const {
+  if (!has(key)) fail(key, "missing");
+  return config_node(child(key), file_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+}
+
+std::vector<config_node> config_node::items() const {
+  if (!node_.IsSequence()) fail("", "expected a list");
+  std::vector<config_node> result;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    result.push_back(config_node(node_[i], file_, fmt::format("{}[{}]", path_, i)));
+  }
+  return result;
+}
+
+std::vector<std::pair<std::string, config_node>> config_node::entries() const {
+  if (!node_.IsMap()) fail("", "expected a map of keys to values");
+  std::vector<std::pair<std::string, config_node>> result;
+  for (const auto& entry : node_) {
+    const auto key = scalar_text(entry.first);
+    result.emplace_back(
+        key, config_node(entry.second, file_, path_.empty() ? key : fmt::format("{}.{}", path_, key)));
+  }
+  return result;
+}
+
+template <typename T>
+T config_node::as() const {
+  if (!node_.IsScalar()) fail("", "expected a single value");
+  try {
+    return convert<T>(node_.Scalar());
+  } catch (const std::invalid_argument& e) {
+    fail("", e.what());
+  }
+}
+
+template <typename T>
+T config_node::get(std::string_view key) const {
+  return at(key).as<T>();
+}
+
+template std::string config_node::as<std::string>() const;
+template bool config_node::as<bool>() const;
+template double config_node::as<double>() const;
+template std::int64_t config_node::as<std::int64_t>() const;
+template seconds config_node::as<seconds>() const;
+template byte_count config_node::as<byte_count>() const;
+template bandwidth config_node::as<bandwidth>() const;
+template flop_rate config_node::as<flop_rate>() const;
+template std::string config_node::get<std::string>(std::string_view) const;
+template bool config_node::get<bool>(std::string_view) const;
+template double config_node::get<double>(std::string_view) const;
+template std::int64_t config_node::get<std::int64_t>(std::string_view) const;
+template seconds config_node::get<seconds>(std::string_view) const;
+template byte_count config_node::get<byte_count>(std::string_view) const;
+template bandwidth config_node::get<bandwidth>(std::string_view) const;
+template flop_rate config_node::get<flop_rate>(std::string_view) const;
+
+std::int64_t config_node::get_integer(std::string_view key, std::int64_t least) const {
+  const auto value = get<std::int64_t>(key);
+  if (value < least) fail(key, fmt::format("expected a whole number of at least {}", least));
+  return value;
+}
+
+void config_node::allow_only(std::initializer_list<std::string_view> keys) const {
+  for (const auto& [key, value] : entries()) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      throw input_error(fmt::format("{}: unknown key; expected one of: {}", where(value.node_, key),
+                                    fmt::join(keys, ", ")));
+    }
+  }
+}
+
+std::string config_node::where(const YAML::Node& node, std::string_view key) const {
+  const auto mark = node && !node.Mark().is_null() ? node.Mark() : node_.Mark();
+  std::string path = path_;
+  if (!key.empty()) path = path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+  if (mark.is_null()) return fmt::format("--set: {}", path);
+  return fmt::format("{}:{}: {}", file_, mark.line + 1, path);
+}
+
+void config_node::fail(std::string_view key, const std::string& expected) const {
+  const YAML::Node node = key.empty() ? node_ : node_[std::string(key)];
+  if (expected == "missing") {
+    throw input_error(fmt::format("{}: missing", where(node_, key)));
+  }
+  throw input_error(where(node, key), scalar_text(node), expected);
+}
+
+}  // namespace attnsim

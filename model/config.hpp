@@ -1,0 +1,75 @@
+// Checked reading of YAML: every error names the file, the line, the key, the value and what is expected, and a key that
+// nobody asked for is refused.
+//
+//   config_node root = config_node::load("cluster.yaml");
+//   root.allow_only({"name", "nodes", "nics"});
+//   auto nodes = root.get<std::int64_t>("nodes", at_least(1));
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/error.hpp"
+#include "model/units.hpp"
+
+namespace attnsim {
+
+class config_node {
+ public:
+  /// Throws input_error when the file cannot be read, is larger than 64 MiB or is not YAML.
+  static config_node load(const std::string& path);
+  /// `name` stands for the file in messages.
+  static config_node parse_text(const std::string& text, const std::string& name);
+
+  /// Sets key.path to a value, as --set key.path=value does; messages about it say "--set".
+  void set(std::string_view key_path, const std::string& value);
+
+  bool has(std::string_view key) const;
+  bool is_map() const { return node_.IsMap(); }
+  bool is_scalar() const { return node_.IsScalar(); }
+  bool is_sequence() const { return node_.IsSequence(); }
+  const std::string& file() const { return file_; }
+
+  /// The map or sequence under `key`, which must exist.
+  config_node at(std::string_view key) const;
+  std::vector<config_node> items() const;                                  ///< of a sequence
+  std::vector<std::pair<std::string, config_node>> entries() const;       ///< of a map, in file order
+
+  /// The value under `key`: std::string, bool, double, std::int64_t (at least `least`) or a quantity (positive; latencies
+  /// may be zero). Throws input_error when it is missing or malformed.
+  template <typename T>
+  T get(std::string_view key) const;
+  template <typename T>
+  T get(std::string_view key, T fallback) const {
+    return has(key) ? get<T>(key) : fallback;
+  }
+  std::int64_t get_integer(std::string_view key, std::int64_t least) const;
+  std::int64_t get_integer(std::string_view key, std::int64_t least, std::int64_t fallback) const {
+    return has(key) ? get_integer(key, least) : fallback;
+  }
+  /// The value of this node itself (an item of a sequence).
+  template <typename T>
+  T as() const;
+
+  void allow_only(std::initializer_list<std::string_view> keys) const;
+
+  /// "FILE:LINE: KEY: 'VALUE': EXPECTED" for the value under `key`, or for this node when `key` is empty.
+  [[noreturn]] void fail(std::string_view key, const std::string& expected) const;
+
+ private:
+  config_node(YAML::Node node, std::string file, std::string path)
+      : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {}
+  std::string where(const YAML::Node& node, std::string_view key) const;
+  YAML::Node child(std::string_view key) const;
+
+  YAML::Node node_;
+  std::string file_;
+  std::string path_;  ///< dotted path of this node from the root
+};
+
+}  // namespace attnsim
