@@ -46,4 +46,20 @@ struct block_shape {
   float scale = 0;  ///< 0: 1 / sqrt(head_dim)
 };
 
+/// What a merge, a sum or a cast runs over: head_dim elements of every head of every token.
+struct token_shape {
+  std::int64_t batch = 1;
+  std::int64_t tokens = 0;
+  std::int64_t heads = 1;
+  std::int64_t head_dim = 128;
+};
+
+/// The factor of <Q_i, K_j>, with the default filled in.
+float softmax_scale(const block_shape& shape);
+
+/// Refuses sizes below one, kv_heads that don't divide heads and what check(block_mask) refuses:
+/// std::invalid_argument naming the member. Every kernel calls it first.
+void check(const block_shape& shape);
+void check(const token_shape& shape);
+
 }  // namespace attnsim::kernels

@@ -1,0 +1,120 @@
+// FlashAttention-2 (arXiv 2307.08691), algorithm 1: a tile of rows passes over the tiles of
+// columns, carrying the running maximum m and the sum of exp(S - m) of each row, and O scaled by
+// that sum.
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/column_range.hpp"
+#include "kernels/cpu/each_type.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/tile.hpp"
+
+namespace attnsim::kernels::cpu {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr std::int64_t tile_rows = 128;
+constexpr std::int64_t tile_cols = 128;
+
+struct row_tile {
+  std::int64_t first;
+  matrix query;   ///< times the softmax scale
+  matrix output;  ///< sum_j exp(S[i,j] - maximum_i) V_j over the columns so far
+  vector maximum;
+  vector sum;  ///< sum_j exp(S[i,j] - maximum_i)
+
+  row_tile(std::int64_t first_row, std::int64_t rows, std::int64_t head_dim)
+      : first(first_row),
+        query(rows, head_dim),
+        output(matrix::Zero(rows, head_dim)),
+        maximum(vector::Constant(rows, -infinity)),
+        sum(vector::Zero(rows)) {}
+
+  std::int64_t rows() const { return query.rows(); }
+};
+
+/// Replaces row i's scores by exp(S - m) with the row's new maximum m, 0 where hidden, and rescales
+/// what the row holds.
+void exponentiate_row(row_tile& rows, std::int64_t i, column_range seen, matrix& scores) {
+  auto row = scores.row(i);
+  if (seen.empty()) {
+    row.setZero();
+    return;
+  }
+  row.head(seen.begin).setZero();
+  row.tail(row.size() - seen.end).setZero();
+  auto visible = row.segment(seen.begin, seen.size());
+  const float maximum = std::max(rows.maximum[i], visible.maxCoeff());
+  const float shrink = std::exp(rows.maximum[i] - maximum);
+  visible = (visible.array() - maximum).exp();
+  rows.sum[i] = rows.sum[i] * shrink + visible.sum();
+  rows.output.row(i) *= shrink;
+  rows.maximum[i] = maximum;
+}
+
+/// Adds the tile of columns that starts at `first` to the rows.
+void absorb(row_tile& rows, std::int64_t first, const matrix& key, const matrix& value,
+            const block_shape& shape, matrix& scores) {
+  scores.noalias() = rows.query * key.transpose();
+  for (std::int64_t i = 0; i < rows.rows(); ++i) {
+    const auto seen = visible_columns(shape.mask, rows.first + i, shape.cols);
+    const auto here = seen.intersect({first, first + key.rows()});
+    exponentiate_row(rows, i, {here.begin - first, here.end - first}, scores);
+  }
+  rows.output.noalias() += scores * value;
+}
+
+/// O and L from the running sums; 0 and -infinity for rows that saw nothing.
+template <typename T>
+void finish(row_tile& rows, head_view<T> output, head_view<float> lse) {
+  for (std::int64_t i = 0; i < rows.rows(); ++i) {
+    if (rows.sum[i] > 0) rows.output.row(i) /= rows.sum[i];
+    *lse.token(rows.first + i) = rows.maximum[i] + std::log(rows.sum[i]);
+  }
+  store(rows.output, output, rows.first);
+}
+
+template <typename T>
+void forward_of_head(const block_shape& shape, head_view<const T> query, head_view<const T> key,
+                     head_view<const T> value, head_view<T> output, head_view<float> lse) {
+  matrix key_tile, value_tile, scores;
+  for (std::int64_t i = 0; i < shape.rows; i += tile_rows) {
+    row_tile rows(i, std::min(tile_rows, shape.rows - i), shape.head_dim);
+    load(query, i, rows.query, softmax_scale(shape));
+    const auto seen = visible_columns(shape.mask, i, i + rows.rows(), shape.cols);
+    for (std::int64_t j = seen.begin; j < seen.end; j += tile_cols) {
+      key_tile.resize(std::min(tile_cols, seen.end - j), shape.head_dim);
+      value_tile.resize(key_tile.rows(), shape.head_dim);
+      load(key, j, key_tile);
+      load(value, j, value_tile);
+      absorb(rows, j, key_tile, value_tile, shape, scores);
+    }
+    finish(rows, output, lse);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void attention_forward(const block_shape& shape, tensor_view<const T> query,
+                       tensor_view<const T> key, tensor_view<const T> value, tensor_view<T> output,
+                       tensor_view<float> lse, int threads) {
+  check(shape);
+  parallel_for(shape.batch * shape.heads, threads, [&](std::int64_t index) {
+    const std::int64_t batch = index / shape.heads;
+    const std::int64_t head = index % shape.heads;
+    const std::int64_t kv_head = head / (shape.heads / shape.kv_heads);
+    forward_of_head(shape, head_of(query, batch, head), head_of(key, batch, kv_head),
+                    head_of(value, batch, kv_head), head_of(output, batch, head),
+                    head_of(lse, batch, head));
+  });
+}
+
+#define ATTNSIM_INSTANTIATE(T)                                                                    \
+  template void attention_forward(const block_shape&, tensor_view<const T>, tensor_view<const T>, \
+                                  tensor_view<const T>, tensor_view<T>, tensor_view<float>, int);
+ATTNSIM_EACH_TYPE(ATTNSIM_INSTANTIATE)
+#undef ATTNSIM_INSTANTIATE
+
+}  // namespace attnsim::kernels::cpu

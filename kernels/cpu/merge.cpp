@@ -1,0 +1,53 @@
+#include "kernels/cpu/merge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/each_head.hpp"
+#include "kernels/cpu/each_type.hpp"
+
+namespace attnsim::kernels::cpu {
+namespace {
+
+struct weights {
+  float lse;
+  float accumulator = 0;
+  float part = 0;
+};
+
+weights weigh(float accumulator, float part) {
+  const float larger = std::max(accumulator, part);
+  if (larger == -std::numeric_limits<float>::infinity()) return {.lse = larger};
+  const float a = std::exp(accumulator - larger);
+  const float b = std::exp(part - larger);
+  return {.lse = larger + std::log(a + b), .accumulator = a / (a + b), .part = b / (a + b)};
+}
+
+}  // namespace
+
+template <typename Accumulator, typename T>
+void merge(const token_shape& shape, tensor_view<Accumulator> output, tensor_view<float> lse,
+           tensor_view<const T> part, tensor_view<const float> part_lse) {
+  check(shape);
+  const auto weighted = [](float weight, float x) { return weight == 0 ? 0 : weight * x; };
+  for_each_head(shape, [&](std::int64_t batch, std::int64_t token, std::int64_t head) {
+    float& row_lse = *lse.at(batch, token, head);
+    const auto weight = weigh(row_lse, *part_lse.at(batch, token, head));
+    row_lse = weight.lse;
+    Accumulator* a = output.at(batch, token, head);
+    const T* b = part.at(batch, token, head);
+    for (std::int64_t d = 0; d < shape.head_dim; ++d) {
+      a[d] = static_cast<Accumulator>(weighted(weight.accumulator, a[d]) +
+                                      weighted(weight.part, b[d]));
+    }
+  });
+}
+
+#define ATTNSIM_INSTANTIATE(A, T)                                             \
+  template void merge(const token_shape&, tensor_view<A>, tensor_view<float>, \
+                      tensor_view<const T>, tensor_view<const float>);
+ATTNSIM_EACH_TYPE_PAIR(ATTNSIM_INSTANTIATE)
+#undef ATTNSIM_INSTANTIATE
+
+}  // namespace attnsim::kernels::cpu

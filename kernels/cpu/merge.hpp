@@ -1,0 +1,20 @@
+// Adds the result of one more block of columns to the result of the blocks so far:
+//
+//   L = log(exp(L_a) + exp(L_b))        O = exp(L_a - L) O_a + exp(L_b - L) O_b
+//
+// A side with L = -infinity has seen nothing and its O is not read: an accumulator starts with L =
+// -infinity and whatever in O. The order of merges changes the result by rounding only. Ring
+// Attention (arXiv 2310.01889), section 3.
+#pragma once
+
+#include "kernels/attention_block.hpp"
+
+namespace attnsim::kernels::cpu {
+
+/// output, lse (+)= part, part_lse. Arithmetic in fp32; any pair of storage types, an fp32
+/// accumulator loses least. Errors: std::invalid_argument as check(token_shape) says.
+template <typename Accumulator, typename T>
+void merge(const token_shape& shape, tensor_view<Accumulator> output, tensor_view<float> lse,
+           tensor_view<const T> part, tensor_view<const float> part_lse);
+
+}  // namespace attnsim::kernels::cpu

@@ -1,0 +1,151 @@
+#include "kernels/cpu/reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace attnsim::kernels::cpu {
+namespace {
+
+using std::int64_t;
+
+bool sees(const reference_attention& a, int64_t i, int64_t j) {
+  const int64_t distance = a.query_positions[i] - a.key_positions[j];
+  return !a.causal || (distance >= 0 && (a.window == 0 || distance < a.window));
+}
+
+double scale_of(const reference_attention& a) {
+  return a.scale != 0 ? a.scale : 1 / std::sqrt(static_cast<double>(a.head_dim));
+}
+
+double dot(const double* x, const double* y, int64_t n) {
+  double sum = 0;
+  for (int64_t d = 0; d < n; ++d) sum += x[d] * y[d];
+  return sum;
+}
+
+void add(double factor, const double* x, double* y, int64_t n) {
+  for (int64_t d = 0; d < n; ++d) y[d] += factor * x[d];
+}
+
+void check_size(std::string_view name, std::span<const double> array, int64_t expected) {
+  if (std::ssize(array) != expected) {
+    throw std::invalid_argument(fmt::format("reference attention: {} has {} elements, expected {}",
+                                            name, array.size(), expected));
+  }
+}
+
+struct row {
+  int64_t index;          ///< of (batch, query token, head) among all rows
+  int64_t first_key;      ///< offset of the key head's first token
+  std::vector<double> p;  ///< by key token, 0 where hidden
+  double lse;
+};
+
+/// Softmax of one row.
+row row_of(const reference_attention& a, std::span<const double> query, std::span<const double> key,
+           int64_t batch, int64_t token, int64_t head) {
+  const auto queries = std::ssize(a.query_positions);
+  const auto keys = std::ssize(a.key_positions);
+  const int64_t kv_head = head / (a.heads / a.kv_heads);
+  row r{.index = (batch * queries + token) * a.heads + head,
+        .first_key = (batch * keys * a.kv_heads + kv_head) * a.head_dim,
+        .p = std::vector<double>(keys),
+        .lse = -std::numeric_limits<double>::infinity()};
+  const double* q = &query[r.index * a.head_dim];
+  double maximum = r.lse;
+  for (int64_t j = 0; j < keys; ++j) {
+    if (!sees(a, token, j)) continue;
+    const double* k = &key[r.first_key + j * a.kv_heads * a.head_dim];
+    r.p[j] = scale_of(a) * dot(q, k, a.head_dim);
+    maximum = std::max(maximum, r.p[j]);
+  }
+  double sum = 0;
+  for (int64_t j = 0; j < keys; ++j) {
+    if (!sees(a, token, j)) continue;
+    r.p[j] = std::exp(r.p[j] - maximum);
+    sum += r.p[j];
+  }
+  if (sum > 0) {
+    for (double& p : r.p) p /= sum;
+    r.lse = maximum + std::log(sum);
+  }
+  return r;
+}
+
+template <typename Visit>
+void for_each_row(const reference_attention& a, std::span<const double> query,
+                  std::span<const double> key, const Visit& visit) {
+  for (int64_t batch = 0; batch < a.batch; ++batch) {
+    for (int64_t token = 0; token < std::ssize(a.query_positions); ++token) {
+      for (int64_t head = 0; head < a.heads; ++head) {
+        visit(row_of(a, query, key, batch, token, head));
+      }
+    }
+  }
+}
+
+void check(const reference_attention& a, std::span<const double> query, std::span<const double> key,
+           std::span<const double> value) {
+  if (a.heads < 1 || a.kv_heads < 1 || a.heads % a.kv_heads != 0) {
+    throw std::invalid_argument(fmt::format(
+        "reference attention: kv_heads {} does not divide heads {}", a.kv_heads, a.heads));
+  }
+  const auto query_size = a.batch * std::ssize(a.query_positions) * a.heads * a.head_dim;
+  const auto key_size = a.batch * std::ssize(a.key_positions) * a.kv_heads * a.head_dim;
+  check_size("query", query, query_size);
+  check_size("key", key, key_size);
+  check_size("value", value, key_size);
+}
+
+}  // namespace
+
+reference_output reference_forward(const reference_attention& a, std::span<const double> query,
+                                   std::span<const double> key, std::span<const double> value) {
+  check(a, query, key, value);
+  reference_output result{.output = std::vector<double>(query.size()),
+                          .lse = std::vector<double>(query.size() / a.head_dim)};
+  for_each_row(a, query, key, [&](const row& r) {
+    double* output = &result.output[r.index * a.head_dim];
+    for (int64_t j = 0; j < std::ssize(r.p); ++j) {
+      add(r.p[j], &value[r.first_key + j * a.kv_heads * a.head_dim], output, a.head_dim);
+    }
+    result.lse[r.index] = r.lse;
+  });
+  return result;
+}
+
+reference_gradients reference_backward(const reference_attention& a, std::span<const double> query,
+                                       std::span<const double> key, std::span<const double> value,
+                                       std::span<const double> output_gradient) {
+  check(a, query, key, value);
+  check_size("output_gradient", output_gradient, std::ssize(query));
+  reference_gradients gradients{.query = std::vector<double>(query.size()),
+                                .key = std::vector<double>(key.size()),
+                                .value = std::vector<double>(value.size())};
+  for_each_row(a, query, key, [&](const row& r) {
+    const int64_t at_query = r.index * a.head_dim;
+    const double* output_row = &output_gradient[at_query];
+    std::vector<double> dp(r.p.size());
+    double delta = 0;
+    for (int64_t j = 0; j < std::ssize(r.p); ++j) {
+      const int64_t at_key = r.first_key + j * a.kv_heads * a.head_dim;
+      dp[j] = dot(output_row, &value[at_key], a.head_dim);
+      delta += r.p[j] * dp[j];
+      add(r.p[j], output_row, &gradients.value[at_key], a.head_dim);
+    }
+    for (int64_t j = 0; j < std::ssize(r.p); ++j) {
+      const int64_t at_key = r.first_key + j * a.kv_heads * a.head_dim;
+      const double ds = scale_of(a) * r.p[j] * (dp[j] - delta);
+      add(ds, &key[at_key], &gradients.query[at_query], a.head_dim);
+      add(ds, &query[at_query], &gradients.key[at_key], a.head_dim);
+    }
+  });
+  return gradients;
+}
+
+}  // namespace attnsim::kernels::cpu
