@@ -1,0 +1,31 @@
+// Time of one attention kernel call: useful operations over an efficiency that depends on the block's shape.
+//
+//   operations = 4 (forward) or 10 (backward) x visible pairs x batch x heads x head_dim     (FlashAttention-2, sec. 4)
+//   time       = launch + operations / rate(rows, cols, heads, mask)
+//
+// The rate comes from the kernel's measured tables; where a device has none for the pass and mask, a roofline stands in:
+// the larger of operations / (roofline_efficiency x peak) and bytes / memory bandwidth.
+#pragma once
+
+#include "model/device.hpp"
+
+namespace attnsim {
+
+struct kernel_call {
+  pass_kind pass = pass_kind::forward;  ///< forward or backward
+  std::int64_t batch = 1;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim = 128;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t pairs = 0;  ///< visible (row, column) pairs; rows x cols when nothing is masked
+  data_type dtype = data_type::bf16;
+};
+
+flop_count operations(const kernel_call&);
+
+/// Zero when no pair is visible: such a call is not launched. `kernel` may be null: roofline.
+seconds kernel_time(const device_profile&, const kernel_profile* kernel, const kernel_call&);
+
+}  // namespace attnsim
