@@ -170,6 +170,14 @@ std::int64_t config_node::get_integer(std::string_view key, std::int64_t least) 
   return value;
 }
 
+int config_node::get_within(std::string_view key, int least, int most) const {
+  const auto value = get<std::int64_t>(key);
+  if (value < least || value > most) {
+    fail(key, fmt::format("expected a whole number from {} to {}", least, most));
+  }
+  return static_cast<int>(value);
+}
+
 void config_node::allow_only(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : entries()) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {

@@ -52,6 +52,18 @@ class config_node {
   std::int64_t get_integer(std::string_view key, std::int64_t least, std::int64_t fallback) const {
     return has(key) ? get_integer(key, least) : fallback;
   }
+  /// A whole number from `least` to `most`.
+  int get_within(std::string_view key, int least, int most) const;
+  /// What `parse` makes of the text under `key`; the std::invalid_argument it throws says what is expected.
+  template <typename Parse>
+  auto get_as(std::string_view key, Parse parse) const {
+    const auto text = get<std::string>(key);
+    try {
+      return parse(std::string_view(text));
+    } catch (const std::invalid_argument& e) {
+      fail(key, e.what());
+    }
+  }
   /// The value of this node itself (an item of a sequence).
   template <typename T>
   T as() const;

@@ -53,6 +53,7 @@ struct transport_profile {
 enum class link_kind { nvlink, pcie, network };
 
 std::string_view name_of(link_kind);
+link_kind parse_link_kind(std::string_view text);  ///< throws std::invalid_argument that lists the names
 
 struct device_profile {
   std::string name;
@@ -76,7 +77,28 @@ struct device_profile {
   const kernel_profile* kernel(const std::string& name) const;
 };
 
-/// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak.
+/// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak. Shares and factors
+/// default to 1, fixed costs to zero, collective_efficiency to efficiency; the rest of `peak`, `memory` and
+/// `multiprocessors` is required:
+///
+///   name: example
+///   source: where the numbers are from
+///   peak: {half: 989 TFLOP/s, fp32: 67 TFLOP/s}
+///   memory: {capacity: 80 GiB, bandwidth: 3.35 TB/s, efficiency: 0.9}
+///   multiprocessors: 132
+///   roofline_efficiency: 0.6
+///   kernel_launch: 4 us
+///   communication_slowdown: 1.1
+///   transports:
+///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, latency: 5 us, collective_latency: 10 us, step_latency: 1 us, channels: 16}
+///   kernels:
+///   - name: fa3
+///     source: where the table is from
+///     occupancy: persistent
+///     staircase: false
+///     tables:
+///     - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [1024, 2048], tflops: [400, 500]}
+///     - {pass: backward, mask: full, head_dim: 128, heads: 32, rows: [512, 1024], cols: [512], tflops: [[300], [350]]}
 device_profile read_device(const config_node&);
 
 }  // namespace attnsim

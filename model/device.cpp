@@ -1,0 +1,202 @@
+#include "model/device.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "model/config.hpp"
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr name_table<link_kind, 3> link_kinds{{
+    {link_kind::nvlink, "nvlink"},
+    {link_kind::pcie, "pcie"},
+    {link_kind::network, "network"},
+}};
+constexpr name_table<occupancy_kind, 2> occupancy_kinds{{
+    {occupancy_kind::persistent, "persistent"},
+    {occupancy_kind::waves, "waves"},
+}};
+constexpr name_table<pass_kind, 2> measured_passes{{
+    {pass_kind::forward, "forward"},
+    {pass_kind::backward, "backward"},
+}};
+
+double read_share(const config_node& node, std::string_view key, double fallback) {
+  const auto share = node.get<double>(key, fallback);
+  if (share <= 0 || share > 1) node.fail(key, "expected a share above 0 and at most 1");
+  return share;
+}
+
+transport_profile read_transport(const config_node& node, int multiprocessors) {
+  node.allow_only({"efficiency", "collective_efficiency", "latency", "collective_latency",
+                   "step_latency", "channels"});
+  transport_profile transport;
+  transport.efficiency = read_share(node, "efficiency", 1);
+  transport.collective_efficiency = read_share(node, "collective_efficiency", transport.efficiency);
+  transport.latency = node.get<seconds>("latency", {});
+  transport.collective_latency = node.get<seconds>("collective_latency", {});
+  transport.step_latency = node.get<seconds>("step_latency", {});
+  if (node.has("channels")) transport.channels = node.get_within("channels", 0, multiprocessors);
+  return transport;
+}
+
+std::vector<double> read_sizes(const config_node& table, std::string_view key) {
+  std::vector<double> sizes;
+  for (const auto& item : table.at(key).items()) {
+    const auto size = item.as<std::int64_t>();
+    if (size < 1 || (!sizes.empty() && static_cast<double>(size) <= sizes.back())) {
+      item.fail("", "expected ascending sizes of at least 1");
+    }
+    sizes.push_back(static_cast<double>(size));
+  }
+  if (sizes.empty()) table.fail(key, "expected at least one size");
+  return sizes;
+}
+
+/// Appends a list of `count` rates.
+void read_rates(const config_node& list, std::size_t count, flop_rate peak,
+                std::vector<flop_rate>& rates) {
+  const auto items = list.items();
+  if (items.size() != count) {
+    list.fail("", fmt::format("expected {} rates, one a size, got {}", count, items.size()));
+  }
+  for (const auto& item : items) {
+    const auto tflops = item.as<double>();
+    if (tflops <= 0) item.fail("", "expected more than zero");
+    if (tflops * 1e12 > peak.value()) {
+      item.fail("", fmt::format("expected at most the device's peak, {}", to_string(peak)));
+    }
+    rates.push_back(flop_rate(tflops * 1e12));
+  }
+}
+
+kernel_table read_table(const config_node& node, flop_rate peak) {
+  node.allow_only({"pass", "mask", "head_dim", "heads", "square", "rows", "cols", "tflops"});
+  kernel_table table;
+  table.pass = node.get_as("pass", [](auto text) { return find_value(measured_passes, text); });
+  table.mask = node.get_as("mask", parse_mask);
+  table.head_dim = node.get_integer("head_dim", 1);
+  table.heads = node.get_integer("heads", 1);
+  table.square = node.has("square");
+  if (table.square && (node.has("rows") || node.has("cols"))) {
+    node.fail("square", "expected either square, or rows and cols");
+  }
+  table.rows = read_sizes(node, table.square ? "square" : "rows");
+  table.cols = table.square ? table.rows : read_sizes(node, "cols");
+  const auto rates = node.at("tflops");
+  if (table.square) {
+    read_rates(rates, table.rows.size(), peak, table.rates);
+    return table;
+  }
+  const auto lists = rates.items();
+  if (lists.size() != table.rows.size()) {
+    rates.fail("", fmt::format("expected {} lists of rates, one a row size, got {}",
+                               table.rows.size(), lists.size()));
+  }
+  for (const auto& list : lists) read_rates(list, table.cols.size(), peak, table.rates);
+  return table;
+}
+
+kernel_profile read_kernel(const config_node& node, flop_rate peak) {
+  node.allow_only({"name", "source", "occupancy", "staircase", "tables"});
+  kernel_profile kernel;
+  kernel.name = node.get<std::string>("name");
+  kernel.source = node.get<std::string>("source", "");
+  if (node.has("occupancy")) {
+    kernel.occupancy =
+        node.get_as("occupancy", [](auto text) { return find_value(occupancy_kinds, text); });
+  }
+  kernel.staircase = node.get<bool>("staircase", false);
+  for (const auto& table : node.at("tables").items()) {
+    kernel.tables.push_back(read_table(table, peak));
+  }
+  return kernel;
+}
+
+std::vector<std::string> names_of(const std::vector<kernel_profile>& kernels) {
+  std::vector<std::string> names;
+  for (const auto& kernel : kernels) names.push_back(kernel.name);
+  return names;
+}
+
+void read_kernels(const config_node& list, device_profile& device) {
+  const auto peak = std::max(device.peak_half, device.peak_fp32);
+  for (const auto& item : list.items()) {
+    auto kernel = read_kernel(item, peak);
+    const auto names = names_of(device.kernels);
+    if (std::find(names.begin(), names.end(), kernel.name) != names.end()) {
+      item.fail("name", "expected a name that no other kernel has");
+    }
+    device.kernels.push_back(std::move(kernel));
+  }
+}
+
+void read_transports(const config_node& node, device_profile& device) {
+  node.allow_only({"nvlink", "pcie", "network"});
+  for (const auto& [kind, name] : link_kinds) {
+    if (!node.has(name)) continue;
+    device.transports[static_cast<int>(kind)] =
+        read_transport(node.at(name), device.multiprocessors);
+  }
+}
+
+void read_memory(const config_node& node, device_profile& device) {
+  node.allow_only({"capacity", "bandwidth", "efficiency"});
+  device.memory = node.get<byte_count>("capacity");
+  device.memory_bandwidth = node.get<bandwidth>("bandwidth");
+  device.memory_efficiency = read_share(node, "efficiency", 1);
+}
+
+void read_peak(const config_node& node, device_profile& device) {
+  node.allow_only({"half", "fp32"});
+  device.peak_half = node.get<flop_rate>("half");
+  device.peak_fp32 = node.get<flop_rate>("fp32");
+}
+
+}  // namespace
+
+std::string_view name_of(link_kind kind) {
+  return find_name(link_kinds, kind);
+}
+link_kind parse_link_kind(std::string_view text) {
+  return find_value(link_kinds, text);
+}
+
+const kernel_profile* device_profile::kernel(const std::string& wanted) const {
+  if (wanted.empty()) return kernels.empty() ? nullptr : &kernels.front();
+  for (const auto& candidate : kernels) {
+    if (candidate.name == wanted) return &candidate;
+  }
+  if (kernels.empty()) {
+    throw input_error("kernel", wanted, fmt::format("{} has no measured kernels", name));
+  }
+  throw input_error("kernel", wanted,
+                    fmt::format("expected one of: {}", fmt::join(names_of(kernels), ", ")));
+}
+
+device_profile read_device(const config_node& root) {
+  constexpr int most_multiprocessors = 1'000'000;
+  root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
+                   "kernel_launch", "communication_slowdown", "transports", "kernels"});
+  device_profile device;
+  device.name = root.get<std::string>("name");
+  device.source = root.get<std::string>("source", "");
+  read_peak(root.at("peak"), device);
+  read_memory(root.at("memory"), device);
+  device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);
+  device.roofline_efficiency = read_share(root, "roofline_efficiency", 1);
+  device.kernel_launch = root.get<seconds>("kernel_launch", {});
+  device.communication_slowdown = root.get<double>("communication_slowdown", 1);
+  if (device.communication_slowdown < 1) {
+    root.fail("communication_slowdown", "expected a factor of at least 1");
+  }
+  if (root.has("transports")) read_transports(root.at("transports"), device);
+  if (root.has("kernels")) read_kernels(root.at("kernels"), device);
+  return device;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,146 @@
+#include "model/device.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/config.hpp"
+#include "tests/expect_error.hpp"
+
+namespace attnsim {
+namespace {
+
+device_profile read(const std::string& text) {
+  return read_device(config_node::parse_text(text, "d.yaml"));
+}
+
+const std::string required =
+    "name: d\n"
+    "peak: {half: 100 TFLOP/s, fp32: 10 TFLOP/s}\n"
+    "memory: {capacity: 1 GB, bandwidth: 1 TB/s}\n"
+    "multiprocessors: 10\n";
+
+std::string with_table(const std::string& table) {
+  return required + "kernels:\n- name: k\n  tables:\n  - " + table + "\n";
+}
+
+TEST(read_device, what_is_not_given_costs_nothing) {
+  const auto device = read(required);
+  EXPECT_EQ(device.peak(data_type::bf16), flop_rate(100e12));
+  EXPECT_EQ(device.peak(data_type::fp32), flop_rate(10e12));
+  EXPECT_EQ(device.memory, byte_count(1'000'000'000));
+  EXPECT_EQ(device.memory_efficiency, 1);
+  EXPECT_EQ(device.roofline_efficiency, 1);
+  EXPECT_EQ(device.kernel_launch, seconds(0));
+  EXPECT_EQ(device.communication_slowdown, 1);
+  EXPECT_EQ(device.transport(link_kind::network).efficiency, 1);
+  EXPECT_EQ(device.transport(link_kind::network).channels, 0);
+  EXPECT_EQ(device.kernel(""), nullptr);
+}
+
+TEST(read_device, transports_are_read_by_kind) {
+  const auto device = read(required +
+                           "transports:\n"
+                           "  nvlink: {efficiency: 0.9, latency: 5 us, collective_latency: 10 us, "
+                           "step_latency: 1 us, channels: 4}\n"
+                           "  network: {efficiency: 0.8, collective_efficiency: 0.7}\n");
+  const auto& nvlink = device.transport(link_kind::nvlink);
+  EXPECT_EQ(nvlink.efficiency, 0.9);
+  EXPECT_EQ(nvlink.collective_efficiency, 0.9);
+  EXPECT_EQ(nvlink.latency, parse<seconds>("5 us"));
+  EXPECT_EQ(nvlink.collective_latency, parse<seconds>("10 us"));
+  EXPECT_EQ(nvlink.step_latency, parse<seconds>("1 us"));
+  EXPECT_EQ(nvlink.channels, 4);
+  EXPECT_EQ(device.transport(link_kind::network).collective_efficiency, 0.7);
+  EXPECT_EQ(device.transport(link_kind::pcie).efficiency, 1);
+}
+
+TEST(read_device, kernel_tables) {
+  const auto device = read(
+      required +
+      "kernels:\n"
+      "- name: a\n"
+      "  source: s\n"
+      "  occupancy: persistent\n"
+      "  staircase: true\n"
+      "  tables:\n"
+      "  - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [8, 16], tflops: [40, "
+      "50]}\n"
+      "  - {pass: backward, mask: causal, head_dim: 64, heads: 8, rows: [1, 2], cols: [4, 8, 16],\n"
+      "     tflops: [[1, 2, 3], [4, 5, 6]]}\n"
+      "- {name: b, tables: []}\n");
+  const auto* kernel = device.kernel("");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel->name, "a");
+  EXPECT_EQ(kernel->source, "s");
+  EXPECT_EQ(kernel->occupancy, occupancy_kind::persistent);
+  EXPECT_TRUE(kernel->staircase);
+  ASSERT_EQ(kernel->tables.size(), 2u);
+  EXPECT_TRUE(kernel->tables[0].square);
+  EXPECT_EQ(kernel->tables[0].cols, (std::vector<double>{8, 16}));
+  EXPECT_EQ(kernel->tables[0].rates[1], flop_rate(50e12));
+  EXPECT_EQ(kernel->tables[1].pass, pass_kind::backward);
+  EXPECT_EQ(kernel->tables[1].mask, mask_kind::causal);
+  EXPECT_EQ(kernel->tables[1].rates[3], flop_rate(4e12));
+  EXPECT_EQ(device.kernel("b")->occupancy, occupancy_kind::waves);
+  EXPECT_ERROR(device.kernel("c"), input_error, "kernel: 'c': expected one of: a, b");
+}
+
+TEST(read_device, refuses_bad_values) {
+  EXPECT_ERROR(read("name: d\n"), input_error, "d.yaml:1: peak: missing");
+  EXPECT_ERROR(
+      read(required + "speed: 1\n"), input_error,
+      "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
+      "roofline_efficiency, kernel_launch, communication_slowdown, transports, kernels");
+  EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
+               "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");
+  EXPECT_ERROR(read(required + "communication_slowdown: 0.5\n"), input_error,
+               "d.yaml:5: communication_slowdown: '0.5': expected a factor of at least 1");
+  EXPECT_ERROR(read(required + "kernel_launch: 3\n"), input_error,
+               "d.yaml:5: kernel_launch: '3': expected a time with its unit, such as '2 us'");
+  EXPECT_ERROR(read(required + "transports: {nvlink: {channels: 11}}\n"), input_error,
+               "d.yaml:5: transports.nvlink.channels: '11': expected a whole number from 0 to 10");
+  EXPECT_ERROR(read(required + "transports: {ib: {}}\n"), input_error,
+               "d.yaml:5: transports.ib: unknown key; expected one of: nvlink, pcie, network");
+  EXPECT_ERROR(read(required).kernel("x"), input_error, "kernel: 'x': d has no measured kernels");
+}
+
+TEST(read_device, refuses_bad_tables) {
+  const std::string shape = "pass: forward, mask: full, head_dim: 128, heads: 1, ";
+  EXPECT_ERROR(
+      read(with_table("{" + shape + "square: [8], tflops: [101]}")), input_error,
+      "d.yaml:8: kernels[0].tables[0].tflops[0]: '101': expected at most the device's peak, "
+      "100.0 TFLOP/s");
+  EXPECT_ERROR(read(with_table("{" + shape + "square: [8], tflops: [0]}")), input_error,
+               "d.yaml:8: kernels[0].tables[0].tflops[0]: '0': expected more than zero");
+  EXPECT_ERROR(
+      read(with_table("{" + shape + "square: [8, 8], tflops: [1, 2]}")), input_error,
+      "d.yaml:8: kernels[0].tables[0].square[1]: '8': expected ascending sizes of at least 1");
+  EXPECT_ERROR(read(with_table("{" + shape + "square: [], tflops: []}")), input_error,
+               "d.yaml:8: kernels[0].tables[0].square: '[...]': expected at least one size");
+  EXPECT_ERROR(
+      read(with_table("{" + shape + "square: [8], tflops: [1, 2]}")), input_error,
+      "d.yaml:8: kernels[0].tables[0].tflops: '[...]': expected 1 rates, one a size, got 2");
+  EXPECT_ERROR(read(with_table("{" + shape + "rows: [8], cols: [8], tflops: [[1], [2]]}")),
+               input_error,
+               "d.yaml:8: kernels[0].tables[0].tflops: '[...]': expected 1 lists of rates, one a "
+               "row size, got 2");
+  EXPECT_ERROR(
+      read(with_table("{" + shape + "square: [8], rows: [8], tflops: [1]}")), input_error,
+      "d.yaml:8: kernels[0].tables[0].square: '[...]': expected either square, or rows and cols");
+  EXPECT_ERROR(read(with_table("{pass: both}")), input_error,
+               "d.yaml:8: kernels[0].tables[0].pass: 'both': expected one of: forward, backward");
+  EXPECT_ERROR(read(required + "kernels: [{name: k, occupancy: all, tables: []}]\n"), input_error,
+               "d.yaml:5: kernels[0].occupancy: 'all': expected one of: persistent, waves");
+  EXPECT_ERROR(read(required + "kernels: [{name: k, tables: []}, {name: k, tables: []}]\n"),
+               input_error,
+               "d.yaml:5: kernels[1].name: 'k': expected a name that no other kernel has");
+}
+
+TEST(link_kind, names) {
+  EXPECT_EQ(name_of(link_kind::pcie), "pcie");
+  EXPECT_EQ(parse_link_kind("network"), link_kind::network);
+  EXPECT_ERROR(parse_link_kind("wifi"), std::invalid_argument,
+               "expected one of: nvlink, pcie, network");
+}
+
+}  // namespace
+}  // namespace attnsim
