@@ -1,13 +1,11 @@
 // The 16-bit storage types, bit-compatible with CUDA's __nv_bfloat16 and __half. They only convert;
 // arithmetic is fp32.
 //
-//           sign  exponent  fraction   rounding error   largest
-//   bf16       1         8         7   2^-8 = 0.39 %    3.39e38
-//   fp16       1         5        10   2^-11 = 0.05 %   65504; subnormal below 2^-14, in steps of
-//   2^-24
+//          sign  exponent  fraction   rounding error     largest    subnormal below, in steps of
+//   bf16      1         8         7   2^-8  = 0.39 %     3.39e38    2^-126           2^-133
+//   fp16      1         5        10   2^-11 = 0.05 %       65504    2^-14            2^-24
 //
-// Conversion from fp32 rounds to nearest, ties to even; what is too large becomes infinity; NaN
-// stays NaN (quiet).
+// From fp32: to nearest, ties to even; too large becomes infinity; NaN stays NaN (quiet).
 #pragma once
 
 #include <bit>

@@ -15,13 +15,13 @@ namespace {
 constexpr std::int64_t tile_rows = 128;
 constexpr std::int64_t tile_cols = 128;
 
-template <typename T>
+template <typename T, typename Result>
 struct query_head {
   head_view<const T> query;
   head_view<const T> output_gradient;
   head_view<const float> lse;
   head_view<const float> delta;
-  head_view<T> query_gradient;
+  head_view<Result> query_gradient;
 };
 
 template <typename T>
@@ -40,8 +40,8 @@ struct row_tile {
   vector delta;
   matrix query_gradient;  ///< over the softmax scale
 
-  template <typename T>
-  row_tile(const block_shape& shape, const query_head<T>& head, std::int64_t first_row)
+  template <typename T, typename Result>
+  row_tile(const block_shape& shape, const query_head<T, Result>& head, std::int64_t first_row)
       : first(first_row),
         query(std::min(tile_rows, shape.rows - first_row), shape.head_dim),
         output_gradient(query.rows(), shape.head_dim),
@@ -107,8 +107,8 @@ void add_gradients(const block_shape& shape, row_tile& rows, const column_tile& 
   rows.query_gradient.noalias() += ds * cols.key;
 }
 
-template <typename T>
-void backward_of_query_head(const block_shape& shape, const query_head<T>& query,
+template <typename T, typename Result>
+void backward_of_query_head(const block_shape& shape, const query_head<T, Result>& query,
                             key_head<T>& key) {
   for (std::int64_t i = 0; i < shape.rows; i += tile_rows) {
     row_tile rows(shape, query, i);
@@ -124,12 +124,13 @@ void backward_of_query_head(const block_shape& shape, const query_head<T>& query
 
 }  // namespace
 
-template <typename T>
+template <typename T, typename Result>
 void attention_backward(const block_shape& shape, tensor_view<const T> query,
                         tensor_view<const T> key, tensor_view<const T> value,
                         tensor_view<const T> output_gradient, tensor_view<const float> lse,
-                        tensor_view<const float> delta, tensor_view<T> query_gradient,
-                        tensor_view<T> key_gradient, tensor_view<T> value_gradient, int threads) {
+                        tensor_view<const float> delta, tensor_view<Result> query_gradient,
+                        tensor_view<Result> key_gradient, tensor_view<Result> value_gradient,
+                        int threads) {
   check(shape);
   const std::int64_t group = shape.heads / shape.kv_heads;
   parallel_for(shape.batch * shape.kv_heads, threads, [&](std::int64_t index) {
@@ -139,9 +140,10 @@ void attention_backward(const block_shape& shape, tensor_view<const T> query,
                      matrix::Zero(shape.cols, shape.head_dim),
                      matrix::Zero(shape.cols, shape.head_dim)};
     for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-      const query_head<T> rows{head_of(query, batch, head), head_of(output_gradient, batch, head),
-                               head_of(lse, batch, head), head_of(delta, batch, head),
-                               head_of(query_gradient, batch, head)};
+      const query_head<T, Result> rows{head_of(query, batch, head),
+                                       head_of(output_gradient, batch, head),
+                                       head_of(lse, batch, head), head_of(delta, batch, head),
+                                       head_of(query_gradient, batch, head)};
       backward_of_query_head(shape, rows, keys);
     }
     store(keys.key_gradient, head_of(key_gradient, batch, kv_head), 0);
@@ -149,12 +151,12 @@ void attention_backward(const block_shape& shape, tensor_view<const T> query,
   });
 }
 
-#define ATTNSIM_INSTANTIATE(T)                                                                     \
-  template void attention_backward(const block_shape&, tensor_view<const T>, tensor_view<const T>, \
-                                   tensor_view<const T>, tensor_view<const T>,                     \
-                                   tensor_view<const float>, tensor_view<const float>,             \
-                                   tensor_view<T>, tensor_view<T>, tensor_view<T>, int);
-ATTNSIM_EACH_TYPE(ATTNSIM_INSTANTIATE)
+#define ATTNSIM_INSTANTIATE(T, Result)                                                      \
+  template void attention_backward(                                                         \
+      const block_shape&, tensor_view<const T>, tensor_view<const T>, tensor_view<const T>, \
+      tensor_view<const T>, tensor_view<const float>, tensor_view<const float>,             \
+      tensor_view<Result>, tensor_view<Result>, tensor_view<Result>, int);
+ATTNSIM_EACH_RESULT(ATTNSIM_INSTANTIATE)
 #undef ATTNSIM_INSTANTIATE
 
 }  // namespace attnsim::kernels::cpu

@@ -66,8 +66,8 @@ void absorb(row_tile& rows, std::int64_t first, const matrix& key, const matrix&
 }
 
 /// O and L from the running sums; 0 and -infinity for rows that saw nothing.
-template <typename T>
-void finish(row_tile& rows, head_view<T> output, head_view<float> lse) {
+template <typename Result>
+void finish(row_tile& rows, head_view<Result> output, head_view<float> lse) {
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
     if (rows.sum[i] > 0) rows.output.row(i) /= rows.sum[i];
     *lse.token(rows.first + i) = rows.maximum[i] + std::log(rows.sum[i]);
@@ -75,9 +75,9 @@ void finish(row_tile& rows, head_view<T> output, head_view<float> lse) {
   store(rows.output, output, rows.first);
 }
 
-template <typename T>
+template <typename T, typename Result>
 void forward_of_head(const block_shape& shape, head_view<const T> query, head_view<const T> key,
-                     head_view<const T> value, head_view<T> output, head_view<float> lse) {
+                     head_view<const T> value, head_view<Result> output, head_view<float> lse) {
   matrix key_tile, value_tile, scores;
   for (std::int64_t i = 0; i < shape.rows; i += tile_rows) {
     row_tile rows(i, std::min(tile_rows, shape.rows - i), shape.head_dim);
@@ -96,10 +96,10 @@ void forward_of_head(const block_shape& shape, head_view<const T> query, head_vi
 
 }  // namespace
 
-template <typename T>
+template <typename T, typename Result>
 void attention_forward(const block_shape& shape, tensor_view<const T> query,
-                       tensor_view<const T> key, tensor_view<const T> value, tensor_view<T> output,
-                       tensor_view<float> lse, int threads) {
+                       tensor_view<const T> key, tensor_view<const T> value,
+                       tensor_view<Result> output, tensor_view<float> lse, int threads) {
   check(shape);
   parallel_for(shape.batch * shape.heads, threads, [&](std::int64_t index) {
     const std::int64_t batch = index / shape.heads;
@@ -111,10 +111,11 @@ void attention_forward(const block_shape& shape, tensor_view<const T> query,
   });
 }
 
-#define ATTNSIM_INSTANTIATE(T)                                                                    \
+#define ATTNSIM_INSTANTIATE(T, Result)                                                            \
   template void attention_forward(const block_shape&, tensor_view<const T>, tensor_view<const T>, \
-                                  tensor_view<const T>, tensor_view<T>, tensor_view<float>, int);
-ATTNSIM_EACH_TYPE(ATTNSIM_INSTANTIATE)
+                                  tensor_view<const T>, tensor_view<Result>, tensor_view<float>,  \
+                                  int);
+ATTNSIM_EACH_RESULT(ATTNSIM_INSTANTIATE)
 #undef ATTNSIM_INSTANTIATE
 
 }  // namespace attnsim::kernels::cpu

@@ -183,7 +183,8 @@ TEST(attention_forward, two_keys_on_paper) {
   const float value[] = {10, 20};
   float output = 0;
   float lse = 0;
-  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, {&output}, {&lse});
+  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, tensor_view{&output},
+                           {&lse});
   EXPECT_FLOAT_EQ(output, 17.5f);
   EXPECT_FLOAT_EQ(lse, std::log(4.0f));
 }
@@ -196,7 +197,8 @@ TEST(attention_forward, scores_beyond_exp_do_not_overflow) {
   const float value[] = {10, 20};
   float output = 0;
   float lse = 0;
-  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, {&output}, {&lse});
+  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, tensor_view{&output},
+                           {&lse});
   EXPECT_FLOAT_EQ(output, 10);
   EXPECT_FLOAT_EQ(lse, 1000);
 }
@@ -224,14 +226,13 @@ TEST(attention, threads_do_not_change_a_bit) {
 }
 
 TEST(attention, refuses_bad_shapes_before_touching_data) {
+  const block_shape uneven{.heads = 3, .kv_heads = 2, .rows = 1, .cols = 1};
+  const tensor_view<float> none;
   EXPECT_THAT(
-      [] {
-        attention_forward<float>({.heads = 3, .kv_heads = 2, .rows = 1, .cols = 1}, {}, {}, {}, {},
-                                 {});
-      },
+      [&] { attention_forward<float>(uneven, {}, {}, {}, none, {}); },
       ThrowsMessage<std::invalid_argument>("attention block: kv_heads 2 does not divide heads 3"));
   EXPECT_THAT(
-      [] { attention_backward<float>({.rows = 1}, {}, {}, {}, {}, {}, {}, {}, {}, {}); },
+      [&] { attention_backward<float>({.rows = 1}, {}, {}, {}, {}, {}, {}, none, {}, {}); },
       ThrowsMessage<std::invalid_argument>("attention block: cols is 0, expected at least 1"));
 }
 

@@ -1,0 +1,259 @@
+#include "kernels/cpu/backend.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <initializer_list>
+#include <new>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/elementwise.hpp"
+#include "kernels/cpu/merge.hpp"
+#include "kernels/with_type.hpp"
+
+namespace attnsim::kernels::cpu {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Follows cudaMalloc and the widest vector registers.
+constexpr std::align_val_t alignment{256};
+
+template <typename T>
+tensor_view<T> typed(const device_tensor& tensor) {
+  const auto& view = tensor.view;
+  return {static_cast<T*>(view.data), view.batch_stride, view.token_stride, view.head_stride};
+}
+
+struct named_tensor {
+  std::string_view name;
+  const device_tensor& tensor;
+};
+
+/// Refuses tensors of another type than `expected`.
+void check_types(std::string_view operation, data_type expected,
+                 std::initializer_list<named_tensor> tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.type != expected) {
+      throw std::invalid_argument(fmt::format("{}: {} is {}, expected {}", operation, name,
+                                              name_of(tensor.type), name_of(expected)));
+    }
+  }
+}
+
+void check_result_type(std::string_view operation, data_type inputs, const named_tensor& result) {
+  const data_type type = result.tensor.type;
+  if (type != inputs && type != data_type::fp32) {
+    throw std::invalid_argument(fmt::format("{}: {} is {}, expected {} or fp32", operation,
+                                            result.name, name_of(type), name_of(inputs)));
+  }
+}
+
+void check(const forward_arguments& a) {
+  check(a.shape);
+  check_types("forward", a.query.type, {{"key", a.key}, {"value", a.value}});
+  check_result_type("forward", a.query.type, {"output", a.output});
+  check_types("forward", data_type::fp32, {{"lse", a.lse}});
+}
+
+void check(const backward_arguments& a) {
+  check(a.shape);
+  check_types("backward", a.query.type,
+              {{"key", a.key}, {"value", a.value}, {"output_gradient", a.output_gradient}});
+  check_types("backward", data_type::fp32, {{"lse", a.lse}, {"delta", a.delta}});
+  check_result_type("backward", a.query.type, {"query_gradient", a.query_gradient});
+  check_types("backward", a.query_gradient.type,
+              {{"key_gradient", a.key_gradient}, {"value_gradient", a.value_gradient}});
+}
+
+/// Calls function(std::type_identity<T>, std::type_identity<Result>): inputs of type T, results of
+/// T or float.
+template <typename Function>
+void with_result_type(data_type inputs, data_type results, const Function& function) {
+  with_type(inputs, [&](auto type) {
+    if (results == inputs) {
+      function(type, type);
+    } else {
+      function(type, std::type_identity<float>{});
+    }
+  });
+}
+
+template <typename Function>
+void with_types(data_type a, data_type b, const Function& function) {
+  with_type(a, [&](auto type_a) { with_type(b, [&](auto type_b) { function(type_a, type_b); }); });
+}
+
+class cpu_backend final : public backend {
+ public:
+  explicit cpu_backend(const backend_options& options) : options_(options) {}
+
+  std::string_view name() const override { return "cpu"; }
+
+  void* allocate(std::size_t bytes) override { return ::operator new(bytes, alignment); }
+  void free(void* memory) override { ::operator delete(memory, alignment); }
+  void copy(stream_id stream, void* destination, const void* source, std::size_t bytes) override {
+    call(stream, [=] { std::memcpy(destination, source, bytes); });
+  }
+
+  stream_id create_stream() override {
+    streams_.push_back(std::make_unique<cpu::stream>(options_.streams));
+    return stream_id(streams_.size() - 1);
+  }
+  void call(stream_id stream, std::function<void()> function) override {
+    at(stream).enqueue(std::move(function));
+  }
+  void synchronize(stream_id stream) override { at(stream).synchronize(); }
+  void* native_stream(stream_id) override { return nullptr; }
+
+  event_id record(stream_id stream) override {
+    const auto passed = std::make_shared<std::promise<clock::time_point>>();
+    const event_id event{next_event_++};
+    events_.emplace(event, passed->get_future());
+    call(stream, [passed] { passed->set_value(clock::now()); });
+    return event;
+  }
+  void wait(stream_id stream, event_id event) override {
+    call(stream, [passed = at(event)] { passed.wait(); });
+  }
+  double seconds_between(event_id from, event_id to) override {
+    return std::chrono::duration<double>(at(to).get() - at(from).get()).count();
+  }
+  void release(event_id event) override { events_.erase(event); }
+
+  void forward(stream_id stream, const forward_arguments& arguments) override;
+  void backward(stream_id stream, const backward_arguments& arguments) override;
+  void merge(stream_id stream, const token_shape& shape, const device_tensor& output,
+             const device_tensor& lse, const device_tensor& part,
+             const device_tensor& part_lse) override;
+  void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
+             const device_tensor& output_gradient, const device_tensor& delta) override;
+  void accumulate(stream_id stream, const token_shape& shape, const device_tensor& sum,
+                  const device_tensor& part) override;
+  void cast(stream_id stream, const token_shape& shape, const device_tensor& destination,
+            const device_tensor& source) override;
+  void interleave(stream_id stream, const token_shape& shape, std::int64_t parts,
+                  const device_tensor& destination, const device_tensor& source) override;
+  void fill(stream_id stream, const token_shape& shape, const device_tensor& destination,
+            float value) override;
+
+ private:
+  cpu::stream& at(stream_id stream) { return *streams_.at(std::size_t(stream)); }
+  std::shared_future<clock::time_point> at(event_id event) const { return events_.at(event); }
+
+  backend_options options_;
+  std::unordered_map<event_id, std::shared_future<clock::time_point>> events_;
+  std::int32_t next_event_ = 0;
+  std::vector<std::unique_ptr<cpu::stream>> streams_;
+};
+
+void cpu_backend::forward(stream_id stream, const forward_arguments& arguments) {
+  check(arguments);
+  call(stream, [a = arguments, threads = options_.threads] {
+    with_result_type(a.query.type, a.output.type,
+                     [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
+                       attention_forward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
+                                         typed<const T>(a.value), typed<R>(a.output),
+                                         typed<float>(a.lse), threads);
+                     });
+  });
+}
+
+void cpu_backend::backward(stream_id stream, const backward_arguments& arguments) {
+  check(arguments);
+  call(stream, [a = arguments, threads = options_.threads] {
+    with_result_type(a.query.type, a.query_gradient.type,
+                     [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
+                       attention_backward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
+                                          typed<const T>(a.value),
+                                          typed<const T>(a.output_gradient),
+                                          typed<const float>(a.lse), typed<const float>(a.delta),
+                                          typed<R>(a.query_gradient), typed<R>(a.key_gradient),
+                                          typed<R>(a.value_gradient), threads);
+                     });
+  });
+}
+
+void cpu_backend::merge(stream_id stream, const token_shape& shape, const device_tensor& output,
+                        const device_tensor& lse, const device_tensor& part,
+                        const device_tensor& part_lse) {
+  check(shape);
+  check_types("merge", data_type::fp32, {{"lse", lse}, {"part_lse", part_lse}});
+  call(stream, [=] {
+    with_types(output.type, part.type,
+               [&]<typename A, typename T>(std::type_identity<A>, std::type_identity<T>) {
+                 cpu::merge(shape, typed<A>(output), typed<float>(lse), typed<const T>(part),
+                            typed<const float>(part_lse));
+               });
+  });
+}
+
+void cpu_backend::delta(stream_id stream, const token_shape& shape, const device_tensor& output,
+                        const device_tensor& output_gradient, const device_tensor& delta) {
+  check(shape);
+  check_types("delta", output.type, {{"output_gradient", output_gradient}});
+  check_types("delta", data_type::fp32, {{"delta", delta}});
+  call(stream, [=] {
+    with_type(output.type, [&]<typename T>(std::type_identity<T>) {
+      attention_delta(shape, typed<const T>(output), typed<const T>(output_gradient),
+                      typed<float>(delta));
+    });
+  });
+}
+
+void cpu_backend::accumulate(stream_id stream, const token_shape& shape, const device_tensor& sum,
+                             const device_tensor& part) {
+  check(shape);
+  call(stream, [=] {
+    with_types(sum.type, part.type,
+               [&]<typename A, typename T>(std::type_identity<A>, std::type_identity<T>) {
+                 cpu::accumulate(shape, typed<A>(sum), typed<const T>(part));
+               });
+  });
+}
+
+void cpu_backend::cast(stream_id stream, const token_shape& shape, const device_tensor& destination,
+                       const device_tensor& source) {
+  check(shape);
+  call(stream, [=] {
+    with_types(destination.type, source.type,
+               [&]<typename To, typename From>(std::type_identity<To>, std::type_identity<From>) {
+                 cpu::cast(shape, typed<To>(destination), typed<const From>(source));
+               });
+  });
+}
+
+void cpu_backend::interleave(stream_id stream, const token_shape& shape, std::int64_t parts,
+                             const device_tensor& destination, const device_tensor& source) {
+  check_parts(shape, parts);
+  check_types("interleave", source.type, {{"destination", destination}});
+  call(stream, [=] {
+    with_type(source.type, [&]<typename T>(std::type_identity<T>) {
+      cpu::interleave(shape, parts, typed<T>(destination), typed<const T>(source));
+    });
+  });
+}
+
+void cpu_backend::fill(stream_id stream, const token_shape& shape, const device_tensor& destination,
+                       float value) {
+  check(shape);
+  call(stream, [=] {
+    with_type(destination.type, [&]<typename T>(std::type_identity<T>) {
+      cpu::fill(shape, typed<T>(destination), value);
+    });
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<backend> make_backend(const backend_options& options) {
+  return std::make_unique<cpu_backend>(options);
+}
+
+}  // namespace attnsim::kernels::cpu

@@ -1,0 +1,18 @@
+// The CPU as a device: kernels/backend.hpp on the kernels of this folder.
+#pragma once
+
+#include <memory>
+
+#include "kernels/backend.hpp"
+#include "kernels/cpu/stream.hpp"
+
+namespace attnsim::kernels::cpu {
+
+struct backend_options {
+  int threads = 1;  ///< that an attention kernel spreads its heads over
+  stream_kind streams = stream_kind::threaded;
+};
+
+std::unique_ptr<backend> make_backend(const backend_options& options = {});
+
+}  // namespace attnsim::kernels::cpu

@@ -1,0 +1,102 @@
+#include "kernels/cpu/merge.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+
+#include "kernels/float16.hpp"
+#include "tests/kernels/random_block.hpp"
+
+namespace attnsim::kernels::cpu {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatEq;
+using testing::ThrowsMessage;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr token_shape two_elements{.tokens = 1, .head_dim = 2};
+
+struct row {
+  std::vector<float> output;
+  float lse;
+};
+
+row merged(row a, const row& b) {
+  merge<float, float>(two_elements, {a.output.data()}, {&a.lse}, {b.output.data()}, {&b.lse});
+  return a;
+}
+
+TEST(merge, weighs_by_the_sums_of_exponentials) {
+  // Sums 1 and 3: L = log 4, O = 1/4 (8, 0) + 3/4 (0, 4).
+  const auto result = merged({{8, 0}, 0}, {{0, 4}, std::log(3.0f)});
+  EXPECT_THAT(result.output, ElementsAre(FloatEq(2), FloatEq(3)));
+  EXPECT_FLOAT_EQ(result.lse, std::log(4.0f));
+}
+
+TEST(merge, first_part_is_taken_over_exactly_whatever_was_there) {
+  const auto result = merged({{nan, nan}, -infinity}, {{0.1f, 0.3f}, 0.7f});
+  EXPECT_THAT(result.output, ElementsAre(0.1f, 0.3f));
+  EXPECT_EQ(result.lse, 0.7f);
+}
+
+TEST(merge, part_that_saw_nothing_changes_nothing) {
+  const auto result = merged({{0.1f, 0.3f}, 0.7f}, {{nan, nan}, -infinity});
+  EXPECT_THAT(result.output, ElementsAre(0.1f, 0.3f));
+  EXPECT_EQ(result.lse, 0.7f);
+}
+
+TEST(merge, nothing_and_nothing_is_zero) {
+  const auto result = merged({{nan, nan}, -infinity}, {{nan, nan}, -infinity});
+  EXPECT_THAT(result.output, ElementsAre(0, 0));
+  EXPECT_EQ(result.lse, -infinity);
+}
+
+TEST(merge, large_log_sum_exps_do_not_overflow) {
+  const auto result = merged({{1, 2}, 1000}, {{3, 4}, 1000});
+  EXPECT_THAT(result.output, ElementsAre(2, 3));
+  EXPECT_FLOAT_EQ(result.lse, 1000 + std::log(2.0f));
+}
+
+template <typename Pair>
+class merge_of_types : public testing::Test {};
+template <typename A, typename T>
+struct types {
+  using accumulator = A;
+  using part = T;
+};
+using type_pairs = testing::Types<types<float, float>, types<float, bf16>, types<float, fp16>,
+                                  types<bf16, float>, types<bf16, bf16>, types<bf16, fp16>,
+                                  types<fp16, float>, types<fp16, bf16>, types<fp16, fp16>>;
+TYPED_TEST_SUITE(merge_of_types, type_pairs);
+
+TYPED_TEST(merge_of_types, agrees_with_fp64_on_strided_tensors) {
+  using A = typename TypeParam::accumulator;
+  test::random_source random{5};
+  const token_shape shape{.batch = 2, .tokens = 5, .heads = 3, .head_dim = 7};
+  const token_shape rows{.batch = 2, .tokens = 5, .heads = 3, .head_dim = 1};
+  auto output = test::random_tensor<A>(shape, random);
+  auto lse = test::random_tensor<float>(rows, random);
+  const auto part = test::random_tensor<typename TypeParam::part>(shape, random);
+  const auto part_lse = test::random_tensor<float>(rows, random);
+  auto expected = output.dense();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double a = std::exp(lse.dense()[i / 7]);
+    const double b = std::exp(part_lse.dense()[i / 7]);
+    expected[i] = (a * expected[i] + b * part.dense()[i]) / (a + b);
+  }
+  merge(shape, output.view(), lse.view(), part.view(), part_lse.view());
+  EXPECT_LT(test::relative_error(output.dense(), expected), sizeof(A) == 4 ? 1e-6 : 4e-3);
+}
+
+TEST(merge, refuses_zero_sizes) {
+  EXPECT_THAT(
+      [] { merge<float>({.tokens = 1, .heads = 0}, {}, {}, tensor_view<const float>{}, {}); },
+      ThrowsMessage<std::invalid_argument>("token block: heads is 0, expected at least 1"));
+}
+
+}  // namespace
+}  // namespace attnsim::kernels::cpu

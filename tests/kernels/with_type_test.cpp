@@ -1,0 +1,17 @@
+#include "kernels/with_type.hpp"
+
+#include <gmock/gmock.h>
+
+namespace attnsim::kernels {
+namespace {
+
+TEST(with_type, calls_with_the_type_of_that_name) {
+  for (const auto type : {data_type::fp32, data_type::bf16, data_type::fp16}) {
+    const auto called_with =
+        with_type(type, []<typename T>(std::type_identity<T>) { return type_of<T>; });
+    EXPECT_EQ(called_with, type);
+  }
+}
+
+}  // namespace
+}  // namespace attnsim::kernels
