@@ -21,13 +21,12 @@ constexpr name_table<tensor, 10> tensors{{{tensor::q, "q"},
                                           {tensor::d_k, "d_k"},
                                           {tensor::d_v, "d_v"}}};
 
-constexpr name_table<op_kind, 12> kinds{{{op_kind::attention, "attention"},
+constexpr name_table<op_kind, 11> kinds{{{op_kind::attention, "attention"},
                                          {op_kind::attention_backward, "attention_backward"},
                                          {op_kind::merge, "merge"},
                                          {op_kind::accumulate, "accumulate"},
                                          {op_kind::delta, "delta"},
-                                         {op_kind::convert, "convert"},
-                                         {op_kind::reorder, "reorder"},
+                                         {op_kind::copy, "copy"},
                                          {op_kind::shift, "shift"},
                                          {op_kind::transpose, "transpose"},
                                          {op_kind::all_gather, "all_gather"},
@@ -174,6 +173,8 @@ std::vector<int> schedule::chunks(int rank, const operand& o) const {
   std::vector<int> homes;
   if (o.at.gathered != 0) {
     homes = grid.group(home, o.at.gathered);
+  } else if (o.at.copies != 0) {
+    homes.assign(static_cast<std::size_t>(grid.extent_of(o.at.copies)), home);
   } else if (o.slots == 1) {
     homes = {home};
   } else {
@@ -185,12 +186,13 @@ std::vector<int> schedule::chunks(int rank, const operand& o) const {
 }
 
 int schedule::chunk_count(const operand& o) const {
-  return o.at.gathered != 0 ? grid.extent_of(o.at.gathered) : o.slots;
+  if (o.at.gathered != 0) return grid.extent_of(o.at.gathered);
+  return o.at.copies != 0 ? grid.extent_of(o.at.copies) : o.slots;
 }
 
 int schedule::memory_slot(int rank, const operand& o) const {
   const auto& b = buffers[static_cast<std::size_t>(o.buffer)];
-  if (o.at.gathered != 0 || b.slots == 0) return 0;
+  if (o.at.gathered != 0 || o.at.copies != 0 || b.slots == 0) return 0;
   const int extent = grid.extent_of(b.slots);
   if (b.relative) return wrapped(o.first_slot, extent);
   return wrapped(grid.coordinate(rank, one_axis(b.slots)) + o.first_slot, extent);
@@ -221,7 +223,7 @@ int schedule_builder::new_buffer(buffer b) {
   return static_cast<int>(result_.buffers.size()) - 1;
 }
 
-operands schedule_builder::own(std::initializer_list<tensor> list, precision format, position at) {
+operands schedule_builder::own(const std::vector<tensor>& list, precision format, position at) {
   operands result;
   for (const auto t : list) {
     result.push_back({new_buffer({.what = t, .format = format, .resident = true}), 0, 1, t, at});
@@ -229,15 +231,15 @@ operands schedule_builder::own(std::initializer_list<tensor> list, precision for
   return result;
 }
 
-operands schedule_builder::chunk(std::initializer_list<tensor> list, position at, precision format) {
+operands schedule_builder::chunk(const std::vector<tensor>& list, position at, precision format) {
   operands result;
   for (const auto t : list) result.push_back({new_buffer({.what = t, .format = format}), 0, 1, t, at});
   return result;
 }
 
-operands schedule_builder::gathered(std::initializer_list<tensor> list, axis_set axes, position at,
+operands schedule_builder::gathered(const std::vector<tensor>& list, axis_set axes, position at,
                                     precision format) {
-  at.gathered |= axes;
+  if (at.copies == 0) at.gathered |= axes;
   operands result;
   for (const auto t : list) {
     const int b = new_buffer({.what = t, .format = format, .slots = axes});
@@ -246,13 +248,19 @@ operands schedule_builder::gathered(std::initializer_list<tensor> list, axis_set
   return result;
 }
 
-operands schedule_builder::cache(std::initializer_list<tensor> list, int axis, position at, precision format) {
+operands schedule_builder::cache(const std::vector<tensor>& list, int axis, position at, precision format) {
   operands result;
   for (const auto t : list) {
     const int b = new_buffer({.what = t, .format = format, .slots = only(axis), .relative = true});
     result.push_back({b, 0, result_.grid.extent(axis), t, at});
   }
   return result;
+}
+
+bool schedule_builder::all_in(const operands& list, precision format) const {
+  return std::all_of(list.begin(), list.end(), [&](const operand& o) {
+    return is_statistic(o.what) || result_.buffers[static_cast<std::size_t>(o.buffer)].format == format;
+  });
 }
 
 void schedule_builder::add(op_kind kind, int stream, operands reads, operands writes, axis_set axes, int distance) {
@@ -274,6 +282,14 @@ operands slot_of(const operands& gathered, int axis, int slot, int slots) {
     o.at.shift[static_cast<std::size_t>(axis)] += slot;
   }
   return result;
+}
+
+const operand& find(const operands& list, tensor what) {
+  return *std::find_if(list.begin(), list.end(), [&](const operand& o) { return o.what == what; });
+}
+
+bool contains(const operands& list, tensor what) {
+  return std::any_of(list.begin(), list.end(), [&](const operand& o) { return o.what == what; });
 }
 
 operands operator+(operands a, const operands& b) {

@@ -38,6 +38,7 @@ struct position {
 
   std::array<int, max_axes> shift{};  ///< home of the chunk: the rank at own coordinates + shift, wrapping around
   axis_set gathered = 0;              ///< all chunks along these axes, in order of their coordinate
+  axis_set copies = 0;                ///< partial results for one chunk from all ranks along these axes
   bool transposed = false;            ///< the home is at swapped coordinates: after Attention2D's grid transpose
   bool ascending = false;             ///< tokens re-ordered by position in the sequence
 
@@ -70,14 +71,14 @@ struct operand {
 
 using operands = std::vector<operand>;
 
+/// An operation that also reads what it writes accumulates into it: by log-sum-exp for o and lse, else by adding.
 enum class op_kind {
   attention,           ///< q, k, v -> o, lse: partial attention of the rows to these keys
   attention_backward,  ///< q, k, v, d_o, lse, delta -> d_q, d_k, d_v: the block's contributions
-  merge,               ///< partial (o, lse) into accumulator (o, lse), by log-sum-exp
-  accumulate,          ///< adds a gradient contribution into an accumulator
+  merge,               ///< two or more partial (o, lse) -> (o, lse), by log-sum-exp
+  accumulate,          ///< two gradients -> their sum
   delta,               ///< d_o, o -> delta: rowsum(d_o * o)
-  convert,             ///< copies into another number format
-  reorder,             ///< copies into ascending token order
+  copy,                ///< into another place, number format, slot order or token order
   shift,               ///< sends to the rank `distance` further along `axes`, receives from the opposite one
   transpose,           ///< exchanges with the rank at swapped coordinates; nothing on the diagonal
   all_gather,          ///< over `axes`
@@ -89,6 +90,7 @@ std::string_view name_of(op_kind);
 constexpr bool is_communication(op_kind kind) { return kind >= op_kind::shift; }
 constexpr bool is_collective(op_kind kind) { return kind >= op_kind::all_gather; }
 constexpr bool is_kernel(op_kind kind) { return kind <= op_kind::attention_backward; }
+
 
 struct operation {
   op_kind kind;
@@ -135,16 +137,19 @@ class schedule_builder {
   void use_column_major_chunks() { result_.column_major_chunks = true; }
 
   /// The rank's own shard of each tensor.
-  operands own(std::initializer_list<tensor>, precision = precision::storage, position at = {});
+  operands own(const std::vector<tensor>&, precision = precision::storage, position at = {});
   /// A working chunk of each tensor; `at` says which chunk it will hold.
-  operands chunk(std::initializer_list<tensor>, position at, precision = precision::storage);
+  operands chunk(const std::vector<tensor>&, position at, precision = precision::storage);
   /// A buffer with one slot per coordinate along `axes` for each tensor: the chunks of a whole row or column, in order
   /// of their coordinate, as collectives leave them.
-  operands gathered(std::initializer_list<tensor>, axis_set axes, position at = {}, precision = precision::storage);
+  operands gathered(const std::vector<tensor>&, axis_set axes, position at = {}, precision = precision::storage);
   /// The same filled chunk by chunk, the own chunk first.
-  operands cache(std::initializer_list<tensor>, int axis, position at = {}, precision = precision::storage);
+  operands cache(const std::vector<tensor>&, int axis, position at = {}, precision = precision::storage);
 
   void add(op_kind kind, int stream, operands reads, operands writes, axis_set axes = 0, int distance = 0);
+
+  /// Whether all these operands' buffers have this number format (row statistics fit any).
+  bool all_in(const operands&, precision) const;
 
   schedule finish();
 
@@ -156,6 +161,10 @@ class schedule_builder {
 
 /// Slot `slot` of gathered buffers, relative to the rank, and the `slots` - 1 that follow; one axis only.
 operands slot_of(const operands& gathered, int axis, int slot, int slots = 1);
+
+/// The operand for `what`; precondition: the list has one.
+const operand& find(const operands&, tensor what);
+bool contains(const operands&, tensor what);
 
 /// The concatenation of operand lists.
 operands operator+(operands a, const operands& b);

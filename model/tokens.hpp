@@ -50,6 +50,8 @@ struct tile {
   std::int64_t row_first = 0, rows = 0, row_step = 1;
   std::int64_t col_first = 0, cols = 0, col_step = 1;
   block_mask mask;
+  bool adds_rows = false;  ///< o, lse or d_q of its rows already hold something
+  bool adds_cols = false;  ///< d_k, d_v of its columns already hold something
 
   std::int64_t pairs() const { return visible_pairs(mask, rows, cols); }
 };

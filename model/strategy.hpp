@@ -1,0 +1,45 @@
+// How attention is to be distributed: what a planner chooses and a user sets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/schedule.hpp"
+#include "model/tokens.hpp"
+
+namespace attnsim {
+
+/// Which rank keeps which keys on an R x C grid.
+enum class kv_order {
+  direct,      ///< as they come: Mesh-Attention, TensorRT-LLM
+  transposed,  ///< after the grid transpose of Attention2D's paper; square grids only
+};
+
+/// How partial outputs of a row are reduced.
+enum class reduction_kind {
+  ring,        ///< reduce-scatter hop by hop with a log-sum-exp merge at each (Attention2D, algorithm 7)
+  all_to_all,  ///< one all-to-all, then one merge of all partials (TensorRT-LLM)
+};
+
+struct strategy {
+  std::string schedule = "ring";
+  int rows = 0;  ///< R, ranks that share keys and values; 0: chosen by the schedule
+  int cols = 0;  ///< C, ranks that share queries
+  token_layout tokens = token_layout::zigzag;
+  std::string placement = "node-major";
+  std::string kernel;  ///< empty: the device's default
+  kv_order order = kv_order::direct;
+  reduction_kind reduction = reduction_kind::ring;
+  precision partials = precision::storage;   ///< partial outputs on the wire
+  precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
+  double block_cost = 0;  ///< mesh: time of one block of the tile over that of one query chunk's transfer
+};
+
+std::string_view name_of(kv_order);
+std::string_view name_of(reduction_kind);
+kv_order parse_kv_order(std::string_view);
+reduction_kind parse_reduction(std::string_view);
+precision parse_precision(std::string_view);
+std::string_view name_of(precision);
+
+}  // namespace attnsim

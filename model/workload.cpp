@@ -1,0 +1,167 @@
+#include "model/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/error.hpp"
+
+namespace attnsim {
+namespace {
+
+bool rows_overlap(const tile& a, const tile& b) {
+  return a.row_first < b.row_first + b.rows * b.row_step && b.row_first < a.row_first + a.rows * a.row_step &&
+         (a.row_step != b.row_step || a.row_step == 1 || a.row_first % a.row_step == b.row_first % b.row_step);
+}
+
+bool cols_overlap(const tile& a, const tile& b) {
+  return a.col_first < b.col_first + b.cols * b.col_step && b.col_first < a.col_first + a.cols * a.col_step &&
+         (a.col_step != b.col_step || a.col_step == 1 || a.col_first % a.col_step == b.col_first % b.col_step);
+}
+
+/// Marks the tiles that meet rows or columns an earlier one has written.
+void mark_accumulation(std::vector<tile>& tiles, bool rows_hold, bool cols_hold) {
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const auto before = tiles.begin() + static_cast<std::ptrdiff_t>(i);
+    tiles[i].adds_rows =
+        rows_hold || std::any_of(tiles.begin(), before, [&](const tile& t) { return rows_overlap(t, tiles[i]); });
+    tiles[i].adds_cols =
+        cols_hold || std::any_of(tiles.begin(), before, [&](const tile& t) { return cols_overlap(t, tiles[i]); });
+  }
+}
+
+precision format_of(const schedule& s, const operand& o) {
+  return s.buffers[static_cast<std::size_t>(o.buffer)].format;
+}
+
+}  // namespace
+
+std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::int64_t ranks) {
+  const auto unit = layout_unit(layout, ranks);
+  return (sequence + unit - 1) / unit * unit;
+}
+
+workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase)
+    : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase) {
+  check(a);
+  const auto padded = padded_sequence(a.sequence, layout, ranks());
+  if (padded != a.sequence) {
+    throw infeasible(fmt::format(
+        "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} % more work)",
+        a.sequence, layout_unit(layout, ranks()), name_of(layout), ranks(), padded - a.sequence, padded,
+        100.0 * static_cast<double>(padded - a.sequence) / static_cast<double>(a.sequence)));
+  }
+}
+
+token_set workload::tokens(int rank, const operand& o) const {
+  token_set all;
+  for (const int chunk : schedule_->chunks(rank, o)) {
+    for (const auto& r : tokens_of(layout_, attention_.sequence, ranks(), chunk)) all.push_back(r);
+  }
+  return o.at.ascending ? ascending(all) : all;
+}
+
+std::int64_t workload::format_bytes(tensor t, precision format) const {
+  return format == precision::fp32 || is_statistic(t) ? 4 : element_bytes(attention_.dtype);
+}
+
+std::int64_t workload::token_bytes(tensor t, precision format) const {
+  const auto heads = is_key_side(t) ? attention_.kv_heads : attention_.heads;
+  const auto elements = is_statistic(t) ? 1 : attention_.head_dim;
+  return attention_.batch * heads * elements * format_bytes(t, format);
+}
+
+byte_count workload::bytes(const operand& o) const {
+  return byte_count(schedule_->chunk_count(o) * chunk_tokens() * token_bytes(o.what, format_of(*schedule_, o)));
+}
+
+byte_count workload::bytes(const buffer& b) const {
+  return byte_count(schedule_->grid.extent_of(b.slots) * chunk_tokens() * token_bytes(b.what, b.format));
+}
+
+byte_count workload::bytes_sent(const operation& op, int rank) const {
+  byte_count read;
+  for (const auto& o : op.reads) read += bytes(o);
+  const std::int64_t members = schedule_->grid.extent_of(op.axes);
+  switch (op.kind) {
+    case op_kind::shift:
+    case op_kind::transpose: return schedule_->send_peer(op, rank) == rank ? byte_count() : read;
+    case op_kind::all_gather: return read * (members - 1);
+    case op_kind::reduce_scatter:
+    case op_kind::all_to_all: return read / members * (members - 1);
+    default: return {};
+  }
+}
+
+byte_count workload::bytes_sent(int rank) const {
+  byte_count total;
+  for (const auto& op : schedule_->program) total += bytes_sent(op, rank);
+  return total;
+}
+
+std::vector<tile> workload::tiles(const operation& op, int rank) const {
+  auto result = kernel_tiles(tokens(rank, find(op.reads, tensor::q)), tokens(rank, find(op.reads, tensor::k)),
+                             attention_, staircase_);
+  const bool forward = op.kind == op_kind::attention;
+  mark_accumulation(result, contains(op.reads, forward ? tensor::o : tensor::d_q),
+                    !forward && contains(op.reads, tensor::d_k));
+  return result;
+}
+
+int workload::tile_variant(const operation& op, int rank) const {
+  if (attention_.padding > 0) return -1;
+  if (attention_.mask == mask_kind::full) return 0;
+  const auto& q = find(op.reads, tensor::q);
+  const auto& k = find(op.reads, tensor::k);
+  if (attention_.window > 0 || schedule_->chunk_count(q) > 1 || schedule_->chunk_count(k) > 1) return -1;
+  const int query = schedule_->chunks(rank, q).front(), key = schedule_->chunks(rank, k).front();
+  return query == key ? 0 : key < query ? 1 : 2;
+}
+
+byte_count workload::memory_traffic(const operation& op) const {
+  byte_count total;
+  for (const auto* list : {&op.reads, &op.writes}) {
+    for (const auto& o : *list) total += bytes(o);
+  }
+  return total;
+}
+
+byte_count workload::accumulation_traffic(const operation& op, const tile& t) const {
+  std::int64_t total = 0;
+  for (const auto& o : op.writes) {
+    const bool cols = is_key_side(o.what);
+    if (!(cols ? t.adds_cols : t.adds_rows)) continue;
+    const auto scratch = token_bytes(o.what, precision::storage);
+    const auto accumulator = token_bytes(o.what, format_of(*schedule_, o));
+    total += (cols ? t.cols : t.rows) * (scratch + 2 * accumulator);
+  }
+  return byte_count(total);
+}
+
+byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
+  std::int64_t total = 0;
+  for (const auto& o : op.writes) {
+    const bool cols = is_key_side(o.what);
+    if (cols ? t.adds_cols : t.adds_rows) total += (cols ? t.cols : t.rows) * token_bytes(o.what, precision::storage);
+  }
+  return byte_count(total);
+}
+
+byte_count workload::scratch_bytes() const {
+  byte_count largest;
+  const int step = ranks() <= 256 ? 1 : (ranks() - 1) / 2;
+  for (const auto& op : schedule_->program) {
+    if (!is_kernel(op.kind)) continue;
+    bool seen[3] = {};
+    for (int rank = 0; rank < ranks(); rank += step) {
+      if (const int variant = tile_variant(op, rank); variant >= 0) {
+        if (std::exchange(seen[variant], true)) continue;
+      }
+      for (const auto& t : tiles(op, rank)) largest = std::max(largest, scratch_bytes(op, t));
+    }
+  }
+  return largest;
+}
+
+}  // namespace attnsim

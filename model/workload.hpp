@@ -1,0 +1,65 @@
+// The one place where a schedule's named data becomes bytes and operations: a schedule bound to an attention problem and
+// a token layout. The model, the simulator and the executor all count here, so they cannot disagree.
+#pragma once
+
+#include <vector>
+
+#include "model/attention.hpp"
+#include "model/schedule.hpp"
+#include "model/tokens.hpp"
+
+namespace attnsim {
+
+class workload {
+ public:
+  /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
+  /// sequence is not a multiple of the layout's unit; says which padding would do.
+  workload(const schedule&, const attention&, token_layout, bool staircase);
+
+  const schedule& program() const { return *schedule_; }
+  const attention& problem() const { return attention_; }
+  token_layout layout() const { return layout_; }
+  int ranks() const { return schedule_->grid.ranks(); }
+
+  std::int64_t chunk_tokens() const { return attention_.sequence / ranks(); }
+  token_set tokens(int rank, const operand&) const;
+
+  /// Bytes per token of a tensor in a format, all heads and batches.
+  std::int64_t token_bytes(tensor, precision) const;
+  byte_count bytes(const operand&) const;  ///< all chunks of the operand
+  byte_count bytes(const buffer&) const;   ///< all slots
+
+  /// Bytes that `rank` sends in a communication operation; the same number is received.
+  byte_count bytes_sent(const operation&, int rank) const;
+  /// Bytes that `rank` sends in the whole program.
+  byte_count bytes_sent(int rank) const;
+
+  /// The kernel calls of an attention operation on `rank`, with adds_rows and adds_cols set.
+  std::vector<tile> tiles(const operation&, int rank) const;
+  /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
+  /// -1 when only tiles() itself can tell.
+  int tile_variant(const operation&, int rank) const;
+
+  /// Device memory read and written by a local operation: merge, accumulate, delta, copy.
+  byte_count memory_traffic(const operation&) const;
+  /// The same for bringing one tile's result into what the operation accumulates, beyond the kernel's own writes.
+  byte_count accumulation_traffic(const operation&, const tile&) const;
+
+  /// Scratch for one tile's result before it is accumulated.
+  byte_count scratch_bytes(const operation&, const tile&) const;
+  /// The largest over operations and ranks (above 256 ranks: over the first, middle and last rank).
+  byte_count scratch_bytes() const;
+
+ private:
+  std::int64_t format_bytes(tensor, precision) const;
+
+  const schedule* schedule_;
+  attention attention_;
+  token_layout layout_;
+  bool staircase_;
+};
+
+/// The smallest padded length that the layout over `ranks` can take.
+std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks);
+
+}  // namespace attnsim
