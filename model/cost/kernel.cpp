@@ -1,0 +1,232 @@
+#include "model/cost/kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attnsim {
+namespace {
+
+constexpr double tile = 128;         ///< rows (forward) or columns (backward) of one thread block
+constexpr double last_step = 0.25;   ///< part of a step over which a further one comes in
+constexpr double waves_in_step = 6;  ///< after so many, thread blocks no longer end together
+
+/// A call as the kernel's loops see it.
+struct loop_nest {
+  double outer;  ///< rows forward, columns backward: cut into tiles that run in parallel
+  double inner;  ///< columns forward, rows backward: every tile's loop
+  double units;  ///< batch x heads
+};
+
+loop_nest loops_of(const kernel_call& call) {
+  const auto rows = static_cast<double>(call.rows);
+  const auto cols = static_cast<double>(call.cols);
+  const auto units = static_cast<double>(call.batch * call.heads);
+  return call.pass == pass_kind::backward ? loop_nest{cols, rows, units}
+                                          : loop_nest{rows, cols, units};
+}
+
+/// x rounded up, with a ramp in place of the jump: time stays continuous.
+double steps(double x) {
+  if (x <= 1) return 1;
+  const double whole = std::floor(x);
+  return whole + std::min(1.0, (x - whole) / last_step);
+}
+
+/// Time of all tiles over the time of a mean one. The longest tile of a triangle is twice the mean.
+double waves(const loop_nest& loops, mask_kind mask, int multiprocessors) {
+  const double even = steps(loops.outer / tile) * loops.units / multiprocessors;
+  if (mask == mask_kind::causal) return std::max(2.0, even);
+  const double in_step = std::max(0.0, 1 - even / waves_in_step);
+  return even <= 1 ? 1 : even + (steps(even) - even) * in_step;
+}
+
+/// Share of the multiprocessors' time that goes into rows (columns) that exist.
+double fill(const loop_nest& loops, mask_kind mask, int multiprocessors) {
+  const double even = loops.outer / tile * loops.units / multiprocessors;
+  return even / waves(loops, mask, multiprocessors);
+}
+
+/// Where x lies on an ascending axis in log space: between `index` and the next. Clamped.
+struct position {
+  std::size_t index;
+  double weight;
+};
+
+position locate(const std::vector<double>& axis, double x) {
+  if (axis.size() == 1 || x <= axis.front()) return {0, 0};
+  if (x >= axis.back()) return {axis.size() - 2, 1};
+  const auto upper = std::upper_bound(axis.begin(), axis.end(), x);
+  const auto index = static_cast<std::size_t>(upper - axis.begin()) - 1;
+  return {index, std::log(x / axis[index]) / std::log(axis[index + 1] / axis[index])};
+}
+
+template <typename Rates>
+double interpolate(const Rates& rate_at, position at) {
+  if (at.weight == 0) return rate_at(at.index);
+  if (at.weight == 1) return rate_at(at.index + 1);
+  return rate_at(at.index) * std::pow(rate_at(at.index + 1) / rate_at(at.index), at.weight);
+}
+
+/// The rate for a loop shorter than the table's shortest: a tile's time is a fixed part (prologue,
+/// epilogue) and a part that grows with the loop, as the two shortest measured loops have it; the
+/// fixed part is at least one tile's.
+template <typename Rates>
+double rate_of_short_loop(const std::vector<double>& lengths, const Rates& rate_at, double length) {
+  const double shortest = lengths[0], rate = rate_at(0);
+  double fixed = tile;
+  if (lengths.size() > 1) {
+    const double growth = lengths[1] / rate_at(1) - shortest / rate;
+    if (growth <= 0) return rate * length / shortest;
+    fixed = std::max(fixed, shortest * lengths[1] * (1 / rate - 1 / rate_at(1)) / growth);
+  }
+  return rate * length / shortest * (fixed + shortest) / (fixed + length);
+}
+
+template <typename Rates>
+double rate_of_loop(const std::vector<double>& lengths, const Rates& rate_at, double length) {
+  return length < lengths.front() ? rate_of_short_loop(lengths, rate_at, length)
+                                  : interpolate(rate_at, locate(lengths, length));
+}
+
+/// A square table gives the rate of a full device by the loop's length; the call fills it as far as
+/// it can.
+double rate_by_square(const kernel_table& table, const loop_nest& loops, double length,
+                      mask_kind mask, int multiprocessors) {
+  const auto units = static_cast<double>(table.heads);
+  const auto rate_at = [&](std::size_t i) {
+    const loop_nest measured{table.rows[i], table.rows[i], units};
+    return table.rates[i].value() / fill(measured, table.mask, multiprocessors);
+  };
+  return rate_of_loop(table.rows, rate_at, length) * fill(loops, mask, multiprocessors);
+}
+
+/// A grid is read where it has as many rows in parallel, over all heads, as the call.
+double rate_by_grid(const kernel_table& table, const loop_nest& loops, double length,
+                    mask_kind mask, int multiprocessors) {
+  const bool transposed = table.pass == pass_kind::backward;
+  const auto& outers = transposed ? table.cols : table.rows;
+  const auto& lengths = transposed ? table.rows : table.cols;
+  const auto units = static_cast<double>(table.heads);
+  const double outer = std::clamp(loops.outer * loops.units / units, outers.front(), outers.back());
+  const auto parallel = locate(outers, outer);
+  const auto rate_at = [&](std::size_t length_index) {
+    const auto along_outer = [&](std::size_t i) {
+      const auto row = transposed ? length_index : i, col = transposed ? i : length_index;
+      return table.rates[row * table.cols.size() + col].value();
+    };
+    return interpolate(along_outer, parallel);
+  };
+  return rate_of_loop(lengths, rate_at, length) * fill(loops, mask, multiprocessors) /
+         fill({outer, length, units}, table.mask, multiprocessors);
+}
+
+/// The rate under `mask`, read from a table of either mask at the same mean loop length.
+double rate_by(const kernel_table& table, const loop_nest& loops, mask_kind mask,
+               int multiprocessors) {
+  const double mean = mask == mask_kind::causal ? loops.inner / 2 : loops.inner;
+  const double length = table.mask == mask_kind::causal ? mean * 2 : mean;
+  const double rate = table.square ? rate_by_square(table, loops, length, mask, multiprocessors)
+                                   : rate_by_grid(table, loops, length, mask, multiprocessors);
+  return std::min(rate, std::max_element(table.rates.begin(), table.rates.end())->value());
+}
+
+/// The kernel's tables of one pass and mask next to a head dimension; both null when there are
+/// none.
+struct neighbours {
+  const kernel_table* below = nullptr;
+  const kernel_table* above = nullptr;
+};
+
+neighbours tables_near(const kernel_profile& kernel, pass_kind pass, mask_kind mask,
+                       std::int64_t head_dim) {
+  neighbours near;
+  for (const auto& table : kernel.tables) {
+    if (table.pass != pass || table.mask != mask) continue;
+    const auto dim = table.head_dim;
+    if (dim <= head_dim && (!near.below || dim > near.below->head_dim)) near.below = &table;
+    if (dim >= head_dim && (!near.above || dim < near.above->head_dim)) near.above = &table;
+  }
+  if (!near.below) near.below = near.above;
+  if (!near.above) near.above = near.below;
+  return near;
+}
+
+/// Tables of the mask, or of the other one where it was not measured.
+neighbours tables_for(const kernel_profile& kernel, const kernel_call& call, mask_kind mask) {
+  const auto other = mask == mask_kind::full ? mask_kind::causal : mask_kind::full;
+  const auto near = tables_near(kernel, call.pass, mask, call.head_dim);
+  return near.below ? near : tables_near(kernel, call.pass, other, call.head_dim);
+}
+
+double operations_per_pair(const kernel_call& call) {
+  return (call.pass == pass_kind::backward ? 10.0 : 4.0) *
+         static_cast<double>(call.batch * call.heads * call.head_dim);
+}
+
+/// Time of the whole rectangle (full) or of half of it (causal).
+seconds time_of(const device_profile& device, const kernel_profile& kernel, const kernel_call& call,
+                const loop_nest& loops, mask_kind mask) {
+  const auto [below, above] = tables_for(kernel, call, mask);
+  double rate = rate_by(*below, loops, mask, device.multiprocessors);
+  if (above->head_dim != below->head_dim) {
+    const auto at =
+        locate({static_cast<double>(below->head_dim), static_cast<double>(above->head_dim)},
+               static_cast<double>(call.head_dim));
+    rate *= std::pow(rate_by(*above, loops, mask, device.multiprocessors) / rate, at.weight);
+  }
+  const double pairs = loops.outer * loops.inner * (mask == mask_kind::causal ? 0.5 : 1);
+  return flop_count(operations_per_pair(call) * pairs) /
+         std::min(flop_rate(rate), device.peak(call.dtype));
+}
+
+/// Linear in the visible pairs from a triangle's time to the rectangle's; with fewer pairs than a
+/// triangle the loops are shorter by as much. No mask makes a call slower.
+seconds measured_time(const device_profile& device, const kernel_profile& kernel,
+                      const kernel_call& call) {
+  const auto rectangle = loops_of(call);
+  const double visible = static_cast<double>(call.pairs) / (rectangle.outer * rectangle.inner);
+  auto triangle = rectangle;
+  triangle.inner *= std::min(1.0, 2 * visible);
+  const auto full = time_of(device, kernel, call, triangle, mask_kind::full);
+  if (visible >= 1) return full;
+  const auto causal = std::min(full, time_of(device, kernel, call, triangle, mask_kind::causal));
+  return causal + (full - causal) * std::max(0.0, 2 * visible - 1);
+}
+
+byte_count bytes_moved(const kernel_call& call) {
+  const bool backward = call.pass == pass_kind::backward;
+  const auto rows = call.batch * call.heads * call.rows;
+  const auto cols = call.batch * call.kv_heads * call.cols;
+  const auto tensors_by_rows = backward ? 4 : 2;  // Q, O and dO, dQ
+  const auto tensors_by_cols = backward ? 4 : 2;  // K, V and dK, dV
+  const auto elements = (tensors_by_rows * rows + tensors_by_cols * cols) * call.head_dim;
+  constexpr std::int64_t log_sum_exp_bytes = 4;
+  return byte_count(elements * element_bytes(call.dtype) + rows * log_sum_exp_bytes);
+}
+
+seconds roofline_time(const device_profile& device, const kernel_call& call) {
+  return std::max(operations(call) / (device.roofline_efficiency * device.peak(call.dtype)),
+                  bytes_moved(call) / (device.memory_efficiency * device.memory_bandwidth));
+}
+
+bool is_measured(const kernel_profile& kernel, const kernel_call& call) {
+  return call.dtype != data_type::fp32 &&
+         std::any_of(kernel.tables.begin(), kernel.tables.end(),
+                     [&](const kernel_table& table) { return table.pass == call.pass; });
+}
+
+}  // namespace
+
+flop_count operations(const kernel_call& call) {
+  return flop_count(operations_per_pair(call) * static_cast<double>(call.pairs));
+}
+
+seconds kernel_time(const device_profile& device, const kernel_profile* kernel,
+                    const kernel_call& call) {
+  if (call.pairs <= 0) return {};
+  const auto busy = kernel && is_measured(*kernel, call) ? measured_time(device, *kernel, call)
+                                                         : roofline_time(device, call);
+  return device.kernel_launch + busy;
+}
+
+}  // namespace attnsim
