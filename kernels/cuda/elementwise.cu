@@ -1,0 +1,284 @@
+// The memory-bound kernels: merge, row products, sums, copies, token orders, backward's prologue and epilogue. A thread
+// moves 8 elements (16 bytes of bf16); element types are told apart at run time, which costs nothing beside the memory.
+#include <algorithm>
+
+#include "kernels/cuda/block.cuh"
+#include "model/error.hpp"
+
+namespace attnsim::kernels::cuda {
+namespace {
+
+constexpr int threads = 256;
+
+/// A tensor as a kernel sees it.
+struct operand {
+  void* data;
+  std::int64_t stride[3];
+  element type;
+
+  operand(const tensor& t)
+      : data(t.view.data), stride{t.view.batch_stride, t.view.token_stride, t.view.head_stride}, type(t.type) {}
+  template <class T>
+  operand(const tensor_view<T>& view)
+      : data(const_cast<void*>(static_cast<const void*>(view.data))),
+        stride{view.batch_stride, view.token_stride, view.head_stride},
+        type(element::fp32) {}
+
+  __device__ float* statistic(int b, std::int64_t t, int h) const { return at<float>(data, stride, b, t, h); }
+
+  __device__ void load(float (&x)[8], int b, std::int64_t t, int h, int d) const {
+    if (type == element::fp32) {
+      const float4* from = reinterpret_cast<const float4*>(at<float>(data, stride, b, t, h) + d);
+      const float4 low = from[0], high = from[1];
+      x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+      x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+      return;
+    }
+    const uint4 raw = *reinterpret_cast<const uint4*>(at<__half>(data, stride, b, t, h) + d);
+    const std::uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float2 pair = type == element::bf16
+                              ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&words[i]))
+                              : __half22float2(*reinterpret_cast<const __half2*>(&words[i]));
+      x[2 * i] = pair.x, x[2 * i + 1] = pair.y;
+    }
+  }
+  __device__ void store(const float (&x)[8], int b, std::int64_t t, int h, int d) const {
+    if (type == element::fp32) {
+      float4* to = reinterpret_cast<float4*>(at<float>(data, stride, b, t, h) + d);
+      to[0] = make_float4(x[0], x[1], x[2], x[3]);
+      to[1] = make_float4(x[4], x[5], x[6], x[7]);
+      return;
+    }
+    std::uint32_t w[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      w[i] = type == element::bf16 ? pack<__nv_bfloat16>(x[2 * i], x[2 * i + 1]) : pack<__half>(x[2 * i], x[2 * i + 1]);
+    }
+    *reinterpret_cast<uint4*>(at<__half>(data, stride, b, t, h) + d) = make_uint4(w[0], w[1], w[2], w[3]);
+  }
+};
+
+struct sizes {
+  std::int64_t tokens;
+  int batch, heads, chunks;  // chunks of 8 elements a head
+};
+
+/// Runs body(batch, token, head, d) for every 8 elements, head fastest after d.
+template <class Body>
+__global__ void __launch_bounds__(threads) each_chunk(sizes s, Body body) {
+  const std::int64_t count = s.batch * s.tokens * s.heads * s.chunks;
+  for (std::int64_t i = blockIdx.x * std::int64_t{threads} + threadIdx.x; i < count; i += gridDim.x * std::int64_t{threads}) {
+    const std::int64_t row = i / s.chunks;
+    const std::int64_t token = row / s.heads;
+    body(static_cast<int>(token / s.tokens), token % s.tokens, static_cast<int>(row % s.heads),
+         static_cast<int>(i % s.chunks) * 8);
+  }
+}
+
+template <class Body>
+void run(const extents& shape, cudaStream_t queue, const char* what, Body body) {
+  const sizes s{shape.tokens, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
+                static_cast<int>(std::max<std::int64_t>(shape.head_dim / 8, 1))};
+  const std::int64_t count = shape.batch * shape.tokens * shape.heads * s.chunks;
+  if (count == 0) return;
+  if (shape.head_dim != 1 && shape.head_dim % 8 != 0) {
+    throw infeasible(std::string(what) + ": head_dim must be 1 or a multiple of 8");
+  }
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((count + threads - 1) / threads, 132 * 64));
+  each_chunk<<<blocks, threads, 0, queue>>>(s, body);
+  check(cudaGetLastError(), what);
+}
+
+/// <dO, O> by a group of lanes a row, 8 elements a lane.
+__global__ void __launch_bounds__(threads) row_dot_run(sizes s, operand d_o, operand o, operand delta, int lanes) {
+  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
+  const int lane = threadIdx.x % lanes;
+  const std::int64_t rows = s.batch * s.tokens * s.heads;
+  const bool valid = group < rows;
+  const std::int64_t token = valid ? group / s.heads : 0;
+  const int head = valid ? static_cast<int>(group % s.heads) : 0, batch = static_cast<int>(token / s.tokens);
+  float sum = 0;
+  for (int chunk = lane; valid && chunk < s.chunks; chunk += lanes) {
+    float x[8], y[8];
+    d_o.load(x, batch, token % s.tokens, head, chunk * 8);
+    o.load(y, batch, token % s.tokens, head, chunk * 8);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) sum += x[e] * y[e];
+  }
+  for (int step = lanes / 2; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  if (valid && lane == 0) *delta.statistic(batch, token % s.tokens, head) = sum;
+}
+
+__global__ void __launch_bounds__(threads)
+    merge_run(sizes s, operand o, operand l, operand part, operand part_l, int lanes) {
+  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
+  if (group >= s.batch * s.tokens * s.heads) return;
+  const int lane = threadIdx.x % lanes;
+  const int head = static_cast<int>(group % s.heads);
+  const int batch = static_cast<int>(group / s.heads / s.tokens);
+  const std::int64_t token = group / s.heads % s.tokens;
+  float* const l_at = l.statistic(batch, token, head);
+  const float a = *l_at, b = *part_l.statistic(batch, token, head);
+  // Every lane of the row has read L before one writes it: the group lies in one warp.
+  __syncwarp(__activemask());
+  const float high = fmaxf(a, b);
+  const float sum = high == -INFINITY ? 0.f : __expf(a - high) + __expf(b - high);
+  const float both = sum > 0 ? high + __logf(sum) : -INFINITY;
+  const float x_factor = sum > 0 ? __expf(a - both) : 0.f, y_factor = sum > 0 ? __expf(b - both) : 0.f;
+  if (lane == 0) *l_at = both;
+  for (int chunk = lane; chunk < s.chunks; chunk += lanes) {
+    float x[8], y[8];
+    o.load(x, batch, token, head, chunk * 8);
+    part.load(y, batch, token, head, chunk * 8);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      // A side with factor 0 has no part in the sum, whatever its memory holds.
+      x[e] = (x_factor > 0 ? x[e] * x_factor : 0.f) + (y_factor > 0 ? y[e] * y_factor : 0.f);
+    }
+    o.store(x, batch, token, head, chunk * 8);
+  }
+}
+
+struct row_launch {
+  sizes s;
+  int lanes;
+  unsigned blocks;
+};
+row_launch rows_of(const extents& shape) {
+  row_launch r{{shape.tokens, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
+                static_cast<int>(shape.head_dim / 8)},
+               1,
+               0};
+  while (r.lanes < 32 && r.lanes * 2 <= r.s.chunks) r.lanes *= 2;
+  r.blocks = static_cast<unsigned>((shape.batch * shape.tokens * shape.heads * r.lanes + threads - 1) / threads);
+  return r;
+}
+
+__global__ void __launch_bounds__(threads) prologue_run(operand l, operand delta, float* to_l, float* to_delta,
+                                                        int heads, int rows, int padded_rows) {
+  const int i = blockIdx.x * threads + threadIdx.x;
+  if (i >= padded_rows) return;
+  const int head = blockIdx.y, batch = blockIdx.z;
+  const std::int64_t to = (static_cast<std::int64_t>(batch) * heads + head) * padded_rows + i;
+  const float value = i < rows ? *l.statistic(batch, i, head) : -INFINITY;
+  to_l[to] = value == -INFINITY ? INFINITY : value * log2_e;
+  to_delta[to] = i < rows ? *delta.statistic(batch, i, head) : 0.f;
+}
+
+}  // namespace
+
+void row_dot(const extents& shape, const tensor& d_o, const tensor& o, tensor_view<float> delta, stream queue) {
+  const row_launch r = rows_of(shape);
+  if (r.blocks == 0) return;
+  row_dot_run<<<r.blocks, threads, 0, queue>>>(r.s, d_o, o, delta, r.lanes);
+  check(cudaGetLastError(), "row_dot");
+}
+
+void merge(const extents& shape, const tensor& o, tensor_view<float> l, const tensor& part,
+           tensor_view<const float> part_l, stream queue) {
+  const row_launch r = rows_of(shape);
+  if (r.blocks == 0) return;
+  merge_run<<<r.blocks, threads, 0, queue>>>(r.s, o, l, part, part_l, r.lanes);
+  check(cudaGetLastError(), "merge");
+}
+
+void accumulate(const extents& shape, const tensor& to, const tensor& from, stream queue) {
+  const operand a = to, b = from;
+  run(shape, queue, "accumulate", [=] __device__(int batch, std::int64_t token, int head, int d) {
+    float x[8], y[8];
+    a.load(x, batch, token, head, d);
+    b.load(y, batch, token, head, d);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) x[e] += y[e];
+    a.store(x, batch, token, head, d);
+  });
+}
+
+void copy(const extents& shape, const tensor& to, const tensor& from, stream queue) {
+  const operand a = to, b = from;
+  if (shape.head_dim == 1) {
+    run(shape, queue, "copy", [=] __device__(int batch, std::int64_t token, int head, int) {
+      *a.statistic(batch, token, head) = *b.statistic(batch, token, head);
+    });
+    return;
+  }
+  run(shape, queue, "copy", [=] __device__(int batch, std::int64_t token, int head, int d) {
+    float x[8];
+    b.load(x, batch, token, head, d);
+    a.store(x, batch, token, head, d);
+  });
+}
+
+namespace {
+void reorder(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, bool inverse, stream queue) {
+  if (parts <= 0 || shape.tokens % parts != 0) throw infeasible("interleave: tokens must be a multiple of parts");
+  const operand a = to, b = from;
+  const std::int64_t run_length = shape.tokens / parts;
+  const bool statistics = shape.head_dim == 1;
+  run(shape, queue, "interleave", [=] __device__(int batch, std::int64_t token, int head, int d) {
+    const std::int64_t consecutive = token % parts * run_length + token / parts;
+    const std::int64_t source = inverse ? token : consecutive, target = inverse ? consecutive : token;
+    if (statistics) {
+      *a.statistic(batch, target, head) = *b.statistic(batch, source, head);
+      return;
+    }
+    float x[8];
+    b.load(x, batch, source, head, d);
+    a.store(x, batch, target, head, d);
+  });
+}
+}  // namespace
+
+void interleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, stream queue) {
+  reorder(shape, parts, to, from, false, queue);
+}
+void deinterleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, stream queue) {
+  reorder(shape, parts, to, from, true, queue);
+}
+
+void clear(const extents& shape, const tensor& o, tensor_view<float> l, stream queue) {
+  const operand a = o, b = l;
+  run(shape, queue, "clear", [=] __device__(int batch, std::int64_t token, int head, int d) {
+    const float zero[8] = {};
+    a.store(zero, batch, token, head, d);
+    if (d == 0 && b.data != nullptr) *b.statistic(batch, token, head) = -INFINITY;
+  });
+}
+
+void backward_prologue(const backward_arguments& a, float* l, float* delta, float* d_q, int padded_rows,
+                       cudaStream_t queue) {
+  const block_shape& s = a.shape;
+  const std::size_t count = static_cast<std::size_t>(s.batch * s.heads) * padded_rows;
+  prologue_run<<<dim3((padded_rows + threads - 1) / threads, s.heads, s.batch), threads, 0, queue>>>(
+      a.l, a.delta, l, delta, static_cast<int>(s.heads), static_cast<int>(s.rows), padded_rows);
+  check(cudaGetLastError(), "backward: row statistics");
+  check(cudaMemsetAsync(d_q, 0, count * s.head_dim * sizeof(float), queue), "backward: dQ");
+}
+
+void backward_epilogue(const backward_arguments& a, const float* d_q, float scale, int padded_rows, bool hopper_layout,
+                       cudaStream_t queue) {
+  const block_shape& s = a.shape;
+  const operand to = tensor{a.gradient, a.d_q};
+  const int dims = static_cast<int>(s.head_dim), heads = static_cast<int>(s.heads);
+  run({s.batch, s.rows, s.heads, s.head_dim}, queue, "backward: dQ",
+      [=] __device__(int batch, std::int64_t token, int head, int d) {
+        const float* from = d_q + (static_cast<std::int64_t>(batch) * heads + head) * padded_rows * dims;
+        float x[8];
+        if (hopper_layout) {  // a 64 x 64 piece is [d / 8][row / 16][row % 8][d % 8 / 2][row / 8 % 2][d % 2]
+          const int row = static_cast<int>(token % 64);
+          from += (token / 64 * (dims / 64) + d / 64) * 4096 + d % 64 / 8 * 512 + row / 16 * 128 + row % 8 * 16 +
+                  row / 8 % 2 * 2;
+#pragma unroll
+          for (int e = 0; e < 8; ++e) x[e] = from[e / 2 * 4 + e % 2] * scale;
+        } else {
+          from += token * dims + d;
+#pragma unroll
+          for (int e = 0; e < 8; ++e) x[e] = from[e] * scale;
+        }
+        to.store(x, batch, token, head, d);
+      });
+}
+
+}  // namespace attnsim::kernels::cuda

@@ -1,0 +1,124 @@
+// Forward on sm_80 and later: one thread block computes M rows of one head, a warp 16 of them, over tiles of N columns.
+// FlashAttention-2 (arXiv 2307.08691), algorithm 1. K and V have one buffer each: V is fetched during S = Q K^T, the
+// next K during O += P V. Blocks with the most columns start first.
+//
+//   version  change                                          bf16, 32 heads, head_dim 128, 8192 x 8192, full / causal
+//   1        as above, 128 x 64, 8 warps                     see tests/gpu/README.md
+#pragma once
+
+#include "kernels/cuda/mma.cuh"
+
+namespace attnsim::kernels::cuda {
+
+template <class T, int D, int M, int N>
+struct generic_forward_kernel {
+  static constexpr int warps = M / 16, threads = warps * 32, stride = D + 8;
+  static constexpr int shared_bytes = (M + 2 * N) * stride * sizeof(T);
+};
+
+template <class T, int D, int M, int N>
+__global__ void __launch_bounds__(M * 2) generic_forward_run(const __grid_constant__ forward_parameters p) {
+  using config = generic_forward_kernel<T, D, M, N>;
+  extern __shared__ __align__(128) unsigned char shared[];
+  T* const q_tile = reinterpret_cast<T*>(shared);
+  T* const k_tile = q_tile + M * config::stride;
+  T* const v_tile = k_tile + N * config::stride;
+
+  const int head = blockIdx.y, batch = blockIdx.z, kv_head = head / (p.heads / p.kv_heads);
+  const int first = (gridDim.x - 1 - blockIdx.x) * M, last = min(first + M, p.rows) - 1;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const T* const k = at<T>(p.k, p.k_stride, batch, 0, kv_head);
+  const T* const v = at<T>(p.v, p.v_stride, batch, 0, kv_head);
+
+  int begin, end;
+  p.mask.columns(first, last, p.cols, begin, end);
+  begin = begin / N * N;
+
+  float o[D / 2] = {};
+  online_softmax softmax;
+  const float scale = p.scale * log2_e;
+  const int row = first + warp * 16 + lane / 4;
+
+  if (begin < end) {
+    load_tile<T, D, M, config::threads>(q_tile, at<T>(p.q, p.q_stride, batch, 0, head), p.q_stride[1], first, p.rows);
+    load_tile<T, D, N, config::threads>(k_tile, k, p.k_stride[1], begin, p.cols);
+    copy_commit();
+  }
+  for (int j = begin; j < end; j += N) {
+    copy_wait<0>();
+    __syncthreads();
+    load_tile<T, D, N, config::threads>(v_tile, v, p.v_stride[1], j, p.cols);
+    copy_commit();
+
+    float s[N / 2] = {};
+#pragma unroll
+    for (int d = 0; d < D; d += 16) {
+      std::uint32_t a[4], b[4];
+      a_from_m_k(a, q_tile, config::stride, warp * 16, d);
+#pragma unroll
+      for (int n = 0; n < N; n += 16) {
+        b_from_n_k(b, k_tile, config::stride, n, d);
+        mma<T>(s + n / 2, a, b[0], b[1]);
+        mma<T>(s + n / 2 + 4, a, b[2], b[3]);
+      }
+    }
+    if (j + N > p.cols || !p.mask.all_visible(first, last, j, j + N - 1)) {
+#pragma unroll
+      for (int i = 0; i < N / 2; ++i) {
+        const int column = j + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        if (column >= p.cols || !p.mask.visible(row + i % 4 / 2 * 8, column)) s[i] = -INFINITY;
+      }
+    }
+    float factor[2];
+    softmax.step(s, scale, factor);
+#pragma unroll
+    for (int i = 0; i < D / 2; ++i) o[i] *= factor[i % 4 / 2];
+
+    copy_wait<0>();
+    __syncthreads();
+    if (j + N < end) load_tile<T, D, N, config::threads>(k_tile, k, p.k_stride[1], j + N, p.cols);
+    copy_commit();
+#pragma unroll
+    for (int n = 0; n < N; n += 16) {
+      std::uint32_t a[4], b[4];
+      a_from_accumulator<T>(a, s + n / 2);
+#pragma unroll
+      for (int d = 0; d < D; d += 16) {
+        b_from_k_n(b, v_tile, config::stride, d, n);
+        mma<T>(o + d / 2, a, b[0], b[1]);
+        mma<T>(o + d / 2 + 4, a, b[2], b[3]);
+      }
+    }
+  }
+
+  float inverse[2], l[2];
+  softmax.finish(p.scale, inverse, l);
+  store_rows<T, D>(o, p.o, p.o_stride, batch, head, row, p.rows, 0, inverse, p.fp32_output);
+  if (lane % 4 == 0) {
+    for (int r = 0; r < 2; ++r) {
+      if (row + 8 * r < p.rows) *at<float>(p.l, p.l_stride, batch, row + 8 * r, head) = l[r];
+    }
+  }
+}
+
+template <class T, int D, int M, int N>
+void generic_forward_launch(const forward_parameters& p, cudaStream_t queue) {
+  using config = generic_forward_kernel<T, D, M, N>;
+  const auto kernel = generic_forward_run<T, D, M, N>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, config::shared_bytes),
+        "generic forward: shared memory");
+  kernel<<<dim3((p.rows + M - 1) / M, p.heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
+  check(cudaGetLastError(), "generic forward");
+}
+
+template <class T>
+void generic_forward(const forward_parameters& p, int head_dim, cudaStream_t queue) {
+  switch (head_dim) {
+    case 64: return generic_forward_launch<T, 64, 128, 64>(p, queue);
+    case 96: return generic_forward_launch<T, 96, 128, 64>(p, queue);
+    case 128: return generic_forward_launch<T, 128, 128, 64>(p, queue);
+    default: return generic_forward_launch<T, 256, 64, 32>(p, queue);
+  }
+}
+
+}  // namespace attnsim::kernels::cuda

@@ -1,0 +1,277 @@
+// Forward on sm_90: persistent thread blocks of one producer warp and 2 (head_dim 128) or 3 (64) consumer warpgroups of
+// 64 rows each. The producer fetches Q, K and V tiles by TMA into a ring of buffers and the number of the next tile from
+// a counter. A consumer keeps S, P and O in registers; it issues S of the next columns and O += P V together and does
+// the softmax of the former while the latter runs; the warpgroups take turns at issuing, so that the tensor cores work
+// for one while the other does its softmax. FlashAttention-3 (arXiv 2407.08608), algorithm 2 and section 3.
+//
+//   version  change                                          bf16, 32 heads, head_dim 128, 8192 x 8192, full / causal
+//   1        as above                                        see tests/gpu/README.md
+#pragma once
+
+#include "kernels/cuda/hopper.cuh"
+
+namespace attnsim::kernels::cuda {
+
+struct hopper_forward_parameters {
+  CUtensorMap q, k, v;
+  forward_parameters p;
+  tile_order order;
+  unsigned* counter;
+};
+
+template <class T, int D, int N>
+struct hopper_forward_shared {
+  static constexpr int M = D == 128 ? 128 : 192, consumers = M / 64, threads = 128 * (consumers + 1);
+  static constexpr int stages = D == 128 ? 2 : 3;
+  static constexpr int consumer_registers = consumers == 2 ? 240 : 160, producer_registers = consumers == 2 ? 24 : 32;
+
+  T q[D / 64][M][64];
+  T k[stages][D / 64][N][64];
+  T v[stages][D / 64][N][64];
+  barrier q_full, q_empty, k_full[stages], k_empty[stages], v_full[stages], v_empty[stages], tile_full[2], tile_empty[2];
+  int tile[2];
+};
+
+template <class T, int D, int N>
+__device__ inline void hopper_forward_produce(const hopper_forward_parameters& a, hopper_forward_shared<T, D, N>& s) {
+  using config = hopper_forward_shared<T, D, N>;
+  const forward_parameters& p = a.p;
+  const int tiles = a.order.tiles * a.order.heads;
+  ring<config::stages> k, v;
+  ring<2> slot;
+  int q_parity = 0;
+  int index = blockIdx.x;
+  for (;;) {
+    barrier_wait(&s.tile_empty[slot.index], slot.parity ^ 1);
+    s.tile[slot.index] = index;
+    barrier_arrive(&s.tile_full[slot.index]);
+    slot.next();
+    if (index >= tiles) break;
+    const int next = gridDim.x + atomicAdd(a.counter, 1u);
+
+    int tile, head;
+    a.order.decode(index, tile, head);
+    const int first = (a.order.tiles - 1 - tile) * config::M, batch = head / p.heads;
+    head %= p.heads;
+    const int kv_head = head / (p.heads / p.kv_heads);
+    int begin, end;
+    p.mask.columns(first, min(first + config::M, p.rows) - 1, p.cols, begin, end);
+    begin = begin / N * N;
+
+    const auto fetch = [&](auto& tiles_of, const CUtensorMap& map, barrier* full, barrier* empty, auto& stage, int j) {
+      barrier_wait(&empty[stage.index], stage.parity ^ 1);
+      barrier_expect(&full[stage.index], sizeof(tiles_of[0]));
+      for (int d = 0; d < D / 64; ++d) copy_tile(tiles_of[stage.index][d], map, &full[stage.index], 64 * d, j, kv_head, batch);
+      stage.next();
+    };
+    if (begin < end) {
+      const int j_last = begin + (end - 1 - begin) / N * N;
+      barrier_wait(&s.q_empty, q_parity ^ 1);
+      q_parity ^= 1;
+      barrier_expect(&s.q_full, sizeof(s.q));
+      for (int d = 0; d < D / 64; ++d) copy_tile(s.q[d], a.q, &s.q_full, 64 * d, first, head, batch);
+      fetch(s.k, a.k, s.k_full, s.k_empty, k, j_last);
+      for (int j = j_last; j > begin; j -= N) {
+        fetch(s.k, a.k, s.k_full, s.k_empty, k, j - N);
+        fetch(s.v, a.v, s.v_full, s.v_empty, v, j);
+      }
+      fetch(s.v, a.v, s.v_full, s.v_empty, v, begin);
+    }
+    index = next;
+  }
+  __threadfence();
+  if (atomicAdd(a.counter + 1, 1u) == gridDim.x - 1) a.counter[0] = 0, a.counter[1] = 0;
+}
+
+template <class T, int D, int N>
+__device__ inline void hopper_forward_consume(const hopper_forward_parameters& a, hopper_forward_shared<T, D, N>& s) {
+  using config = hopper_forward_shared<T, D, N>;
+  const forward_parameters& p = a.p;
+  const int tiles = a.order.tiles * a.order.heads;
+  const int group = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  const float scale = p.scale * log2_e;
+  constexpr std::uint64_t stage_step = sizeof(s.k[0]) >> 4;
+  const std::uint64_t q_matrix = matrix(s.q[0][group * 64]);
+  const std::uint64_t k_matrix = matrix(s.k[0]), v_matrix = matrix(s.v[0], N * 128);
+  ring<config::stages> k, v;
+  ring<2> slot;
+  int q_parity = 0;
+
+  const auto release = [&](barrier* b) {
+    __syncwarp();
+    if (lane == 0) barrier_arrive(b);
+  };
+  float o[D / 2], scores[N / 2];
+  std::uint32_t probabilities[N / 4];
+
+  const auto issue_scores = [&] {
+    pin(scores);
+    wgmma_begin();
+#pragma unroll
+    for (int d = 0; d < D / 16; ++d) {
+      wgmma<T, N>::template run<0, 0>(scores, q_matrix + d / 4 * (config::M * 128 >> 4) + d % 4 * k_major_step,
+                                      k_matrix + k.index * stage_step + d / 4 * (N * 128 >> 4) + d % 4 * k_major_step,
+                                      d > 0);
+    }
+    wgmma_commit();
+  };
+  const auto issue_output = [&] {
+    pin(o);
+    pin(probabilities);
+    wgmma_begin();
+#pragma unroll
+    for (int n = 0; n < N / 16; ++n) {
+      wgmma<T, D>::template run<1>(o, probabilities + 4 * n, v_matrix + v.index * stage_step + n * mn_major_step);
+    }
+    wgmma_commit();
+  };
+  const auto convert = [&] {
+#pragma unroll
+    for (int i = 0; i < N / 4; ++i) probabilities[i] = pack<T>(scores[2 * i], scores[2 * i + 1]);
+  };
+
+  if (group == config::consumers - 1) named_arrive(1, 256);
+  for (;;) {
+    barrier_wait(&s.tile_full[slot.index], slot.parity);
+    const int index = s.tile[slot.index];
+    release(&s.tile_empty[slot.index]);
+    slot.next();
+    if (index >= tiles) break;
+
+    int tile, head;
+    a.order.decode(index, tile, head);
+    const int first = (a.order.tiles - 1 - tile) * config::M, batch = head / p.heads;
+    head %= p.heads;
+    int begin, end;
+    p.mask.columns(first, min(first + config::M, p.rows) - 1, p.cols, begin, end);
+    begin = begin / N * N;
+    const int row = first + group * 64 + warp * 16 + lane / 4;
+
+    const auto mask = [&](int j) {
+      if (j + N <= p.cols && p.mask.all_visible(first + group * 64, first + group * 64 + 63, j, j + N - 1)) return;
+      int low[2], high[2];
+#pragma unroll
+      for (int r = 0; r < 2; ++r) p.mask.columns(row + 8 * r, row + 8 * r, p.cols, low[r], high[r]);
+#pragma unroll
+      for (int i = 0; i < N / 2; ++i) {
+        const int column = j + i / 4 * 8 + lane % 4 * 2 + i % 2, r = i % 4 / 2;
+        if (column < low[r] || column >= high[r]) scores[i] = -INFINITY;
+      }
+    };
+    online_softmax softmax;
+    float factor[2];
+#pragma unroll
+    for (int i = 0; i < D / 2; ++i) o[i] = 0;
+
+    if (begin < end) {
+      int j = begin + (end - 1 - begin) / N * N;
+      barrier_wait(&s.q_full, q_parity);
+      q_parity ^= 1;
+      barrier_wait(&s.k_full[k.index], k.parity);
+      issue_scores();
+      wgmma_wait<0>();
+      pin(scores);
+      release(&s.k_empty[k.index]);
+      k.next();
+      mask(j);
+      softmax.step(scores, scale, factor);
+      convert();
+      for (j -= N; j >= begin; j -= N) {
+        barrier_wait(&s.k_full[k.index], k.parity);
+        named_sync(1 + group, 256);
+        issue_scores();
+        barrier_wait(&s.v_full[v.index], v.parity);
+        issue_output();
+        named_arrive(1 + (group + 1) % config::consumers, 256);
+        wgmma_wait<1>();
+        pin(scores);
+        release(&s.k_empty[k.index]);
+        k.next();
+        mask(j);
+        softmax.step(scores, scale, factor);
+        wgmma_wait<0>();
+        pin(o);
+        release(&s.v_empty[v.index]);
+        v.next();
+#pragma unroll
+        for (int i = 0; i < D / 2; ++i) o[i] *= factor[i % 4 / 2];
+        convert();
+      }
+      release(&s.q_empty);
+      barrier_wait(&s.v_full[v.index], v.parity);
+      issue_output();
+      wgmma_wait<0>();
+      pin(o);
+      release(&s.v_empty[v.index]);
+      v.next();
+    }
+    float inverse[2], l[2];
+    softmax.finish(p.scale, inverse, l);
+    store_rows<T, D>(o, p.o, p.o_stride, batch, head, row, p.rows, 0, inverse, p.fp32_output);
+    if (lane % 4 == 0) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        if (row + 8 * r < p.rows) *at<float>(p.l, p.l_stride, batch, row + 8 * r, head) = l[r];
+      }
+    }
+  }
+}
+
+template <class T, int D, int N>
+__global__ void __launch_bounds__(hopper_forward_shared<T, D, N>::threads, 1)
+    hopper_forward_run(const __grid_constant__ hopper_forward_parameters a) {
+  using config = hopper_forward_shared<T, D, N>;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  config& s = *reinterpret_cast<config*>(memory);
+  if (threadIdx.x == 0) {
+    constexpr int arrivals = config::consumers * 4;  // a warp each
+    barrier_init(&s.q_full, 1);
+    barrier_init(&s.q_empty, arrivals);
+    for (int i = 0; i < config::stages; ++i) {
+      barrier_init(&s.k_full[i], 1);
+      barrier_init(&s.k_empty[i], arrivals);
+      barrier_init(&s.v_full[i], 1);
+      barrier_init(&s.v_empty[i], arrivals);
+    }
+    for (int i = 0; i < 2; ++i) {
+      barrier_init(&s.tile_full[i], 1);
+      barrier_init(&s.tile_empty[i], arrivals);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x < 128) {
+    give_registers<config::producer_registers>();
+    if (threadIdx.x == 0) hopper_forward_produce<T, D, N>(a, s);
+  } else {
+    take_registers<config::consumer_registers>();
+    hopper_forward_consume<T, D, N>(a, s);
+  }
+}
+
+template <class T, int D, int N>
+void hopper_forward_launch(const forward_parameters& p, cudaStream_t queue) {
+  using config = hopper_forward_shared<T, D, N>;
+  constexpr bool bf16 = std::is_same_v<T, __nv_bfloat16>;
+  hopper_forward_parameters a;
+  a.q = tile_map(p.q, p.q_stride, p.batch, p.rows, p.heads, D, config::M, bf16);
+  a.k = tile_map(p.k, p.k_stride, p.batch, p.cols, p.kv_heads, D, N, bf16);
+  a.v = tile_map(p.v, p.v_stride, p.batch, p.cols, p.kv_heads, D, N, bf16);
+  a.p = p;
+  a.order = order_tiles((p.rows + config::M - 1) / config::M, p.heads * p.batch, std::int64_t{p.cols} * D * 4, !p.mask.causal);
+  a.counter = tile_counter();
+  const auto kernel = hopper_forward_run<T, D, N>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(config)),
+        "hopper forward: shared memory");
+  const int blocks = std::min(a.order.tiles * a.order.heads, multiprocessors());
+  kernel<<<blocks, config::threads, sizeof(config), queue>>>(a);
+  check(cudaGetLastError(), "hopper forward");
+}
+
+template <class T>
+void hopper_forward(const forward_parameters& p, int head_dim, cudaStream_t queue) {
+  if (head_dim == 64) return hopper_forward_launch<T, 64, 128>(p, queue);
+  return p.mask.causal ? hopper_forward_launch<T, 128, 128>(p, queue) : hopper_forward_launch<T, 128, 176>(p, queue);
+}
+
+}  // namespace attnsim::kernels::cuda
