@@ -16,8 +16,9 @@
 //     vertices: [{name: a, kind: device, node: 0}, {name: s, kind: switch}]
 //     links:    [{from: a, to: s, bandwidth: 50 GB/s, latency: 1 us, kind: network, duplex: true}]
 //
-// Unknown keys are refused. A shipped cluster is a file of topologies/clusters, found beside the program's sources, in
-// its installation or in the folder that the variable ATTNSIM_TOPOLOGIES names.
+// Unknown keys are refused. A shipped cluster is a file of topologies/clusters, found beside the
+// program's sources, in its installation or in the folder that the variable ATTNSIM_TOPOLOGIES
+// names.
 #pragma once
 
 #include <map>
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/config.hpp"
 #include "model/device.hpp"
 #include "model/network.hpp"
 
@@ -48,10 +50,12 @@ struct cluster_overrides {
   std::vector<std::pair<std::string, std::string>> set;
 };
 
-/// A shipped name or a file. Throws input_error: unknown name (lists the shipped ones), unreadable file, unknown key, bad
-/// value, unknown device, devices that cannot reach each other (names a pair).
+/// A shipped name or a file. Throws input_error: unknown name (lists the shipped ones), unreadable
+/// file, unknown key, bad value, unknown device, devices that cannot reach each other (names a
+/// pair).
 cluster read_cluster(const std::string& name_or_file, const cluster_overrides& = {});
-cluster read_cluster(const config_node& root, const cluster_overrides& = {});
+cluster read_cluster(config_node root,
+                     const cluster_overrides& = {});  ///< overrides are written into `root`
 
 /// The names of the shipped clusters or devices, sorted.
 std::vector<std::string> shipped_clusters();
