@@ -46,46 +46,39 @@ double fill(const loop_nest& loops, mask_kind mask, int multiprocessors) {
   return even / waves(loops, mask, multiprocessors);
 }
 
-/// Where x lies on an ascending axis in log space: between `index` and the next. Clamped.
-struct position {
-  std::size_t index;
-  double weight;
-};
-
-position locate(const std::vector<double>& axis, double x) {
-  if (axis.size() == 1 || x <= axis.front()) return {0, 0};
-  if (x >= axis.back()) return {axis.size() - 2, 1};
-  const auto upper = std::upper_bound(axis.begin(), axis.end(), x);
-  const auto index = static_cast<std::size_t>(upper - axis.begin()) - 1;
-  return {index, std::log(x / axis[index]) / std::log(axis[index + 1] / axis[index])};
+/// The last i with axis[i] <= x and a point after it. Precondition: two points or more, x not below
+/// the first.
+std::size_t segment(const std::vector<double>& axis, double x) {
+  const auto above = std::upper_bound(axis.begin() + 1, axis.end() - 1, x);
+  return static_cast<std::size_t>(above - axis.begin()) - 1;
 }
 
-template <typename Rates>
-double interpolate(const Rates& rate_at, position at) {
-  if (at.weight == 0) return rate_at(at.index);
-  if (at.weight == 1) return rate_at(at.index + 1);
-  return rate_at(at.index) * std::pow(rate_at(at.index + 1) / rate_at(at.index), at.weight);
+double log_weight(double from, double to, double x) {
+  return std::log(x / from) / std::log(to / from);
 }
 
-/// The rate for a loop shorter than the table's shortest: a tile's time is a fixed part (prologue,
-/// epilogue) and a part that grows with the loop, as the two shortest measured loops have it; the
-/// fixed part is at least one tile's.
-template <typename Rates>
-double rate_of_short_loop(const std::vector<double>& lengths, const Rates& rate_at, double length) {
-  const double shortest = lengths[0], rate = rate_at(0);
-  double fixed = tile;
-  if (lengths.size() > 1) {
-    const double growth = lengths[1] / rate_at(1) - shortest / rate;
-    if (growth <= 0) return rate * length / shortest;
-    fixed = std::max(fixed, shortest * lengths[1] * (1 / rate - 1 / rate_at(1)) / growth);
-  }
-  return rate * length / shortest * (fixed + shortest) / (fixed + length);
+double log_lerp(double from, double to, double weight) {
+  return from * std::pow(to / from, weight);
 }
 
+/// A tile's time is a fixed part (prologue, epilogue) and a part that grows with its loop: linear
+/// between the measured lengths. Below them the first two go on, with a fixed part of at least a
+/// tile's width; above, the last rate does.
 template <typename Rates>
 double rate_of_loop(const std::vector<double>& lengths, const Rates& rate_at, double length) {
-  return length < lengths.front() ? rate_of_short_loop(lengths, rate_at, length)
-                                  : interpolate(rate_at, locate(lengths, length));
+  if (length >= lengths.back()) return rate_at(lengths.size() - 1);
+  if (length < lengths.front()) {
+    const double shortest = lengths[0] / rate_at(0);
+    double slope = shortest / (tile + lengths[0]);
+    if (lengths.size() > 1) {
+      const double measured = (lengths[1] / rate_at(1) - shortest) / (lengths[1] - lengths[0]);
+      slope = std::clamp(measured, 0.0, slope);
+    }
+    return length / (shortest - slope * (lengths[0] - length));
+  }
+  const auto i = segment(lengths, length);
+  const double before = lengths[i] / rate_at(i), after = lengths[i + 1] / rate_at(i + 1);
+  return length / std::lerp(before, after, (length - lengths[i]) / (lengths[i + 1] - lengths[i]));
 }
 
 /// A square table gives the rate of a full device by the loop's length; the call fills it as far as
@@ -100,23 +93,28 @@ double rate_by_square(const kernel_table& table, const loop_nest& loops, double 
   return rate_of_loop(table.rows, rate_at, length) * fill(loops, mask, multiprocessors);
 }
 
-/// A grid is read where it has as many rows in parallel, over all heads, as the call.
+/// A grid is read where it has as many rows in parallel, over all heads, as the call; between its
+/// rows in log space.
 double rate_by_grid(const kernel_table& table, const loop_nest& loops, double length,
                     mask_kind mask, int multiprocessors) {
   const bool transposed = table.pass == pass_kind::backward;
   const auto& outers = transposed ? table.cols : table.rows;
   const auto& lengths = transposed ? table.rows : table.cols;
   const auto units = static_cast<double>(table.heads);
-  const double outer = std::clamp(loops.outer * loops.units / units, outers.front(), outers.back());
-  const auto parallel = locate(outers, outer);
-  const auto rate_at = [&](std::size_t length_index) {
-    const auto along_outer = [&](std::size_t i) {
-      const auto row = transposed ? length_index : i, col = transposed ? i : length_index;
+  const auto rate_of = [&](std::size_t i) {
+    const auto rate_at = [&](std::size_t j) {
+      const auto row = transposed ? j : i, col = transposed ? i : j;
       return table.rates[row * table.cols.size() + col].value();
     };
-    return interpolate(along_outer, parallel);
+    return rate_of_loop(lengths, rate_at, length);
   };
-  return rate_of_loop(lengths, rate_at, length) * fill(loops, mask, multiprocessors) /
+  const double outer = std::clamp(loops.outer * loops.units / units, outers.front(), outers.back());
+  double rate = rate_of(0);
+  if (outers.size() > 1) {
+    const auto i = segment(outers, outer);
+    rate = log_lerp(rate_of(i), rate_of(i + 1), log_weight(outers[i], outers[i + 1], outer));
+  }
+  return rate * fill(loops, mask, multiprocessors) /
          fill({outer, length, units}, table.mask, multiprocessors);
 }
 
@@ -168,11 +166,11 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
                 const loop_nest& loops, mask_kind mask) {
   const auto [below, above] = tables_for(kernel, call, mask);
   double rate = rate_by(*below, loops, mask, device.multiprocessors);
-  if (above->head_dim != below->head_dim) {
-    const auto at =
-        locate({static_cast<double>(below->head_dim), static_cast<double>(above->head_dim)},
-               static_cast<double>(call.head_dim));
-    rate *= std::pow(rate_by(*above, loops, mask, device.multiprocessors) / rate, at.weight);
+  if (above->head_dim > below->head_dim) {
+    rate = log_lerp(
+        rate, rate_by(*above, loops, mask, device.multiprocessors),
+        log_weight(static_cast<double>(below->head_dim), static_cast<double>(above->head_dim),
+                   static_cast<double>(call.head_dim)));
   }
   const double pairs = loops.outer * loops.inner * (mask == mask_kind::causal ? 0.5 : 1);
   return flop_count(operations_per_pair(call) * pairs) /

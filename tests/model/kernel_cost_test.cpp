@@ -1,0 +1,447 @@
+#include "model/cost/kernel.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <random>
+
+#include "model/config.hpp"
+
+namespace attnsim {
+namespace {
+
+device_profile shipped(const std::string& name) {
+  return read_device(config_node::load("topologies/devices/" + name + ".yaml"));
+}
+
+std::vector<device_profile> all_shipped() {
+  std::vector<device_profile> devices;
+  for (const auto& file : std::filesystem::directory_iterator("topologies/devices")) {
+    devices.push_back(read_device(config_node::load(file.path().string())));
+  }
+  return devices;
+}
+
+kernel_call block(std::int64_t rows, std::int64_t cols, std::int64_t heads = 32) {
+  return {.heads = heads, .kv_heads = heads, .rows = rows, .cols = cols, .pairs = rows * cols};
+}
+
+/// Row i sees columns up to i + offset.
+kernel_call causal_block(std::int64_t rows, std::int64_t cols, std::int64_t offset,
+                         std::int64_t heads = 32) {
+  auto call = block(rows, cols, heads);
+  call.pairs = 0;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    call.pairs += std::clamp<std::int64_t>(i + offset + 1, 0, cols);
+  }
+  return call;
+}
+
+kernel_call backward(kernel_call call) {
+  call.pass = pass_kind::backward;
+  return call;
+}
+
+double busy_seconds(const device_profile& device, const kernel_profile* kernel,
+                    const kernel_call& call) {
+  return (kernel_time(device, kernel, call) - device.kernel_launch).value();
+}
+
+double rate(const device_profile& device, const kernel_profile* kernel, const kernel_call& call) {
+  return operations(call).value() / busy_seconds(device, kernel, call);
+}
+
+kernel_call measured_call(const kernel_table& table, double rows, double cols) {
+  kernel_call call{.pass = table.pass,
+                   .heads = table.heads,
+                   .kv_heads = table.heads,
+                   .head_dim = table.head_dim,
+                   .rows = static_cast<std::int64_t>(rows),
+                   .cols = static_cast<std::int64_t>(cols)};
+  call.pairs = call.rows * call.cols / (table.mask == mask_kind::causal ? 2 : 1);
+  return call;
+}
+
+/// Without multiprocessors to fill or a launch to pay: rates by hand.
+device_profile plain_device() {
+  device_profile device;
+  device.peak_half = flop_rate(1000e12);
+  device.peak_fp32 = flop_rate(100e12);
+  device.memory_bandwidth = bandwidth(1e12);
+  device.multiprocessors = 100;
+  return device;
+}
+
+kernel_profile kernel_of(kernel_table table) {
+  kernel_profile kernel;
+  kernel.tables.push_back(std::move(table));
+  return kernel;
+}
+
+flop_rate tflops(double value) {
+  return flop_rate(value * 1e12);
+}
+
+TEST(kernel_cost, counts_four_operations_forward_and_ten_backward) {
+  auto call = block(100, 200, 3);
+  call.batch = 2;
+  EXPECT_EQ(operations(call).value(), 4.0 * 2 * 3 * 128 * 100 * 200);
+  EXPECT_EQ(operations(backward(call)).value(), 10.0 * 2 * 3 * 128 * 100 * 200);
+}
+
+TEST(kernel_cost, nothing_visible_is_not_launched) {
+  auto call = block(100, 200);
+  call.pairs = 0;
+  EXPECT_EQ(kernel_time(shipped("h100-sxm5"), nullptr, call), seconds(0));
+}
+
+TEST(kernel_cost, roofline_of_the_ideal_device_is_its_peak) {
+  const auto ideal = shipped("ideal");
+  const auto call = block(8192, 8192);
+  EXPECT_EQ(kernel_time(ideal, nullptr, call), operations(call) / ideal.peak_half);
+}
+
+TEST(kernel_cost, roofline_is_bound_by_memory_for_one_row) {
+  const auto device = plain_device();
+  // Q and O 2 x 1, K and V 2 x 4096 rows of 128 bf16 elements, one fp32 log-sum-exp, at 1 TB/s
+  EXPECT_DOUBLE_EQ(kernel_time(device, nullptr, block(1, 4096, 1)).value(),
+                   ((2 * 1 + 2 * 4096) * 128 * 2 + 4) / 1e12);
+}
+
+TEST(kernel_cost, fp32_is_not_read_from_half_precision_tables) {
+  const auto h100 = shipped("h100-sxm5");
+  auto call = block(8192, 8192);
+  call.dtype = data_type::fp32;
+  EXPECT_EQ(kernel_time(h100, h100.kernel(""), call), kernel_time(h100, nullptr, call));
+}
+
+TEST(kernel_cost, reproduces_every_published_point) {
+  for (const auto& device : all_shipped()) {
+    for (const auto& kernel : device.kernels) {
+      for (const auto& table : kernel.tables) {
+        ASSERT_TRUE(table.square);
+        for (std::size_t i = 0; i < table.rows.size(); ++i) {
+          const auto call = measured_call(table, table.rows[i], table.cols[i]);
+          EXPECT_NEAR(rate(device, &kernel, call) / table.rates[i].value(), 1, 1e-9)
+              << device.name << ' ' << kernel.name << ' ' << name_of(table.pass) << ' '
+              << name_of(table.mask) << ' ' << table.head_dim << ' ' << table.rows[i];
+        }
+      }
+    }
+  }
+}
+
+TEST(kernel_cost, reproduces_the_figure_at_its_own_batch_and_heads) {
+  const auto h100 = shipped("h100-sxm5");
+  const auto* fa3 = h100.kernel("fa3");
+  auto call = block(16384, 16384, 16);
+  EXPECT_NEAR(rate(h100, fa3, call), 648e12, 1e6);
+  call = block(512, 512, 16);
+  call.batch = 32;
+  EXPECT_NEAR(rate(h100, fa3, call), 467e12, 1e6);
+}
+
+/// Every second size; the last if there is an even number of them is predicted by the flat
+/// extrapolation.
+kernel_table thinned(const kernel_table& table) {
+  auto half = table;
+  half.rows.clear();
+  half.rates.clear();
+  for (std::size_t i = 0; i < table.rows.size(); i += 2) {
+    half.rows.push_back(table.rows[i]);
+    half.rates.push_back(table.rates[i]);
+  }
+  half.cols = half.rows;
+  return half;
+}
+
+TEST(kernel_cost, predicts_the_half_of_each_table_it_has_not_seen) {
+  for (const auto& name : {"a100-sxm4-80gb", "h100-sxm5", "b200"}) {
+    const auto device = shipped(name);
+    for (const auto& kernel : device.kernels) {
+      double sum = 0, worst = 0;
+      int points = 0;
+      for (const auto& table : kernel.tables) {
+        const auto half = kernel_of(thinned(table));
+        for (std::size_t i = 1; i < table.rows.size(); i += 2) {
+          const auto call = measured_call(table, table.rows[i], table.rows[i]);
+          const double error = rate(device, &half, call) / table.rates[i].value() - 1;
+          sum += std::abs(error);
+          worst = std::abs(error) > std::abs(worst) ? error : worst;
+          ++points;
+        }
+      }
+      fmt::print("held out, {} {}: {} points, mean error {:.1f} %, largest {:+.1f} %\n", name,
+                 kernel.name, points, 100 * sum / points, 100 * worst);
+      EXPECT_LT(sum / points, 0.06);
+      EXPECT_LT(std::abs(worst), 0.25);
+    }
+  }
+}
+
+struct observation {
+  const char* device;
+  const char* kernel;
+  kernel_call call;
+  double microseconds;
+};
+
+TEST(kernel_cost, agrees_with_measurements_that_made_no_table) {
+  const auto half = [](kernel_call call) {
+    call.kv_heads = 8;
+    call.pairs /= 2;
+    return call;
+  };
+  const auto llama = half(block(8192, 8192));
+  const observation observations[] = {
+      // two H100, PyTorch 2.11, cuDNN 9.19, bf16, not causal
+      {"h100-sxm5", "cudnn", block(8192, 8192), 1690},
+      {"h100-sxm5", "cudnn", block(4096, 4096), 470},
+      {"h100-sxm5", "fa2", block(8192, 8192), 3170},
+      {"h100-sxm5", "fa2", block(4096, 4096), 834},
+      // zhuzilin/ring-flash-attention, one GPU, causal: 1 / 591.5 and 1 / 154.7; 1 / 373.4 and 1
+      // / 94.7 iterations a second
+      {"h800-sxm5", "fa2", llama, 1690.6},
+      {"h800-sxm5", "fa2", backward(llama), 6464.1 - 1690.6},
+      {"a100-sxm4-80gb", "fa2", llama, 2678.1},
+      {"a100-sxm4-80gb", "fa2", backward(llama), 10559.7 - 2678.1},
+  };
+  for (const auto& [name, kernel, call, measured] : observations) {
+    const auto device = shipped(name);
+    const double error =
+        kernel_time(device, device.kernel(kernel), call).value() / (measured * 1e-6) - 1;
+    fmt::print("{} {} {} {}: {:+.1f} %\n", name, kernel, name_of(call.pass), call.rows,
+               100 * error);
+    EXPECT_LT(std::abs(error), 0.12) << name << ' ' << kernel;
+  }
+}
+
+TEST(kernel_cost, interpolates_between_head_dimensions_in_log_space) {
+  const auto h100 = shipped("h100-sxm5");
+  const auto* fa3 = h100.kernel("fa3");
+  auto call = block(8192, 8192);
+  call.head_dim = 96;
+  const double weight = std::log(96.0 / 64) / std::log(128.0 / 64);
+  EXPECT_NEAR(rate(h100, fa3, call), 496e12 * std::pow(646.0 / 496, weight), 1e6);
+  call.head_dim = 32;
+  EXPECT_NEAR(rate(h100, fa3, call), 496e12, 1e6);
+}
+
+TEST(kernel_cost, short_loops_pay_for_their_fixed_part) {
+  const auto h100 = shipped("h100-sxm5");
+  const auto* fa3 = h100.kernel("fa3");
+  // A tile's time is fixed + growth x columns through 512 (467) and 1024 (565): fixed = 272
+  // columns.
+  const double fixed = 512 * 1024 * (1 / 467.0 - 1 / 565.0) / (1024 / 565.0 - 512 / 467.0);
+  EXPECT_NEAR(rate(h100, fa3, block(8192, 128)), 467e12 * 128 / 512 * (fixed + 512) / (fixed + 128),
+              1e6);
+  EXPECT_NEAR(rate(h100, fa3, block(8192, 1 << 20)), 648e12, 1e6);
+}
+
+TEST(kernel_cost, one_row_costs_as_much_as_a_tile) {
+  const auto h100 = shipped("h100-sxm5");
+  const auto* fa3 = h100.kernel("fa3");
+  EXPECT_EQ(kernel_time(h100, fa3, block(1, 8192)), kernel_time(h100, fa3, block(128, 8192)));
+  EXPECT_LT(kernel_time(h100, fa3, block(128, 8192, 1024)),
+            kernel_time(h100, fa3, block(256, 8192, 1024)));
+}
+
+TEST(kernel_cost, few_tiles_leave_multiprocessors_idle) {
+  const auto h100 = shipped("h100-sxm5");  // 132 multiprocessors
+  const auto* fa3 = h100.kernel("fa3");
+  const auto one_tile = busy_seconds(h100, fa3, block(128, 8192, 1));
+  EXPECT_DOUBLE_EQ(busy_seconds(h100, fa3, block(128, 8192, 132)), one_tile);
+  EXPECT_GT(busy_seconds(h100, fa3, block(4096, 8192, 5)),
+            1.6 * one_tile);  // 160 tiles: a second wave
+  EXPECT_LE(busy_seconds(h100, fa3, block(4096, 8192, 5)), 2 * one_tile);
+  // the longest row tile of a lone causal block takes as long as without the mask
+  EXPECT_NEAR(busy_seconds(h100, fa3, causal_block(1024, 1024, 0, 2)),
+              busy_seconds(h100, fa3, block(1024, 1024, 2)), 1e-9);
+}
+
+TEST(kernel_cost, thin_blocks_have_one_long_loop) {
+  const auto h100 = shipped("h100-sxm5");
+  const auto* fa3 = h100.kernel("fa3");
+  const auto tall = block(32768, 512), wide = block(512, 32768);
+  EXPECT_GT(rate(h100, fa3, wide), rate(h100, fa3, tall) * 0.7);
+  EXPECT_LT(rate(h100, fa3, block(128, 131072, 8)), 60e12);  // 8 tiles on 132 multiprocessors
+  // backward, tiles lie along the columns
+  EXPECT_LT(rate(h100, fa3, backward(block(131072, 128, 8))), 60e12);
+  EXPECT_GT(rate(h100, fa3, backward(block(128, 131072, 8))), 60e12);
+}
+
+TEST(kernel_cost, offset_causal_lies_between_causal_and_full) {
+  const auto h100 = shipped("h100-sxm5");
+  const auto* fa3 = h100.kernel("fa3");
+  const auto triangle = kernel_time(h100, fa3, causal_block(4096, 4096, 0));
+  const auto trapezoid = kernel_time(h100, fa3, causal_block(4096, 4096, 2048));
+  const auto rectangle = kernel_time(h100, fa3, block(4096, 4096));
+  EXPECT_LT(triangle, trapezoid);
+  EXPECT_LT(trapezoid, rectangle);
+}
+
+/// Forward: 2 row sizes x 3 column sizes, 10 heads.
+kernel_table grid() {
+  kernel_table table;
+  table.heads = 10;
+  table.rows = {1280, 12800};
+  table.cols = {1000, 2000, 4000};
+  for (const double rate : {100, 200, 300, 200, 400, 500}) table.rates.push_back(tflops(rate));
+  return table;
+}
+
+TEST(kernel_cost, grid_tables_are_reproduced_and_interpolated) {
+  const auto device = plain_device();
+  const auto table = grid();
+  const auto kernel = kernel_of(table);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      const auto call = measured_call(table, table.rows[i], table.cols[j]);
+      EXPECT_NEAR(rate(device, &kernel, call) / table.rates[i * 3 + j].value(), 1, 1e-9);
+    }
+  }
+  // columns: 1000 / 100 and 2000 / 200 us, so 1500 at 150; 1500 / (3.75 + 1.25) = 300; rows: half
+  // way in log space
+  EXPECT_NEAR(rate(device, &kernel, block(4048, 1500, 10)) / (std::sqrt(150 * 300) * 1e12), 1,
+              1e-3);
+  EXPECT_NEAR(rate(device, &kernel, block(12800, 100000, 10)), 500e12, 1e6);
+}
+
+TEST(kernel_cost, grid_tables_serve_other_head_counts_by_their_parallel_rows) {
+  const auto device = plain_device();
+  const auto kernel = kernel_of(grid());
+  EXPECT_NEAR(rate(device, &kernel, block(1280, 2000, 100)), 400e12, 1e6);
+  EXPECT_NEAR(rate(device, &kernel, block(12800, 2000, 1)), 200e12, 1e6);
+}
+
+TEST(kernel_cost, backward_grids_run_their_tiles_along_the_columns) {
+  const auto device = plain_device();
+  auto table = grid();
+  table.pass = pass_kind::backward;
+  std::swap(table.rows, table.cols);
+  table.rates.clear();
+  for (const double rate : {100, 200, 200, 400, 300, 500}) table.rates.push_back(tflops(rate));
+  const auto forward_kernel = kernel_of(grid()), backward_kernel = kernel_of(table);
+  EXPECT_NEAR(rate(device, &backward_kernel, backward(block(1500, 4000, 20))),
+              rate(device, &forward_kernel, block(4000, 1500, 20)), 1e6);
+}
+
+class random_calls {
+ public:
+  std::int64_t size(double most) {
+    return std::llround(std::exp(std::uniform_real_distribution(0.0, std::log(most))(random_)));
+  }
+  std::int64_t below(std::int64_t end) {
+    return std::uniform_int_distribution<std::int64_t>(0, end - 1)(random_);
+  }
+  kernel_call call() {
+    auto call = block(size(65536), size(65536), size(128));
+    call.batch = size(4);
+    call.head_dim = size(256);
+    call.pass = below(2) ? pass_kind::forward : pass_kind::backward;
+    return call;
+  }
+
+ private:
+  std::mt19937_64 random_{20240611};
+};
+
+TEST(kernel_cost, larger_rectangles_never_take_less_time) {
+  const auto devices = all_shipped();
+  random_calls random;
+  for (int n = 0; n < 20000; ++n) {
+    const auto& device = devices[static_cast<std::size_t>(n) % devices.size()];
+    const auto* kernel = device.kernel("");
+    const auto call = random.call();
+    auto larger = call;
+    (random.below(2) ? larger.rows : larger.cols) += random.size(4096);
+    larger.pairs = larger.rows * larger.cols;
+    EXPECT_GE(kernel_time(device, kernel, larger).value() * (1 + 1e-12),
+              kernel_time(device, kernel, call).value())
+        << device.name << ' ' << name_of(call.pass) << ' ' << call.rows << 'x' << call.cols
+        << " to " << larger.rows << 'x' << larger.cols << ", heads " << call.heads;
+  }
+}
+
+TEST(kernel_cost, more_visible_pairs_or_heads_never_take_less_time) {
+  const auto devices = all_shipped();
+  random_calls random;
+  for (int n = 0; n < 20000; ++n) {
+    const auto& device = devices[static_cast<std::size_t>(n) % devices.size()];
+    const auto* kernel = device.kernel("");
+    auto call = random.call();
+    const auto whole = call.pairs;
+    call.pairs = 1 + random.below(whole);
+    auto larger = call;
+    if (random.below(2)) {
+      larger.pairs += random.below(whole - call.pairs + 1);
+    } else {
+      larger.heads += random.size(16);
+    }
+    EXPECT_GE(kernel_time(device, kernel, larger).value() * (1 + 1e-12),
+              kernel_time(device, kernel, call).value())
+        << device.name << ' ' << name_of(call.pass) << ' ' << call.rows << 'x' << call.cols << ' '
+        << call.pairs << " to " << larger.pairs << " pairs, " << larger.heads << " heads";
+  }
+}
+
+TEST(kernel_cost, growing_causal_blocks_never_take_less_time) {
+  const auto devices = all_shipped();
+  random_calls random;
+  for (int n = 0; n < 4000; ++n) {
+    const auto& device = devices[static_cast<std::size_t>(n) % devices.size()];
+    const auto* kernel = device.kernel("");
+    const auto pass = random.below(2) ? pass_kind::forward : pass_kind::backward;
+    const auto rows = random.size(8192), offset = random.size(8192);
+    const auto heads = random.size(64), more = random.size(1024);
+    auto call = causal_block(rows, rows + offset, offset, heads);
+    // new rows at the end, with the keys they see; or new keys at the start
+    auto larger = random.below(2) ? causal_block(rows + more, rows + more + offset, offset, heads)
+                                  : causal_block(rows, rows + offset + more, offset + more, heads);
+    call.pass = larger.pass = pass;
+    EXPECT_GE(kernel_time(device, kernel, larger).value() * (1 + 1e-12),
+              kernel_time(device, kernel, call).value())
+        << device.name << ' ' << name_of(pass) << ' ' << rows << " rows, offset " << offset << ", "
+        << more << " more, heads " << heads;
+  }
+}
+
+TEST(kernel_cost, one_more_row_changes_little) {
+  const auto devices = all_shipped();
+  random_calls random;
+  for (int n = 0; n < 20000; ++n) {
+    const auto& device = devices[static_cast<std::size_t>(n) % devices.size()];
+    const auto* kernel = device.kernel("");
+    const auto call = random.call();
+    auto next = call;
+    next.rows += 1;
+    next.pairs = next.rows * next.cols;
+    const double ratio = busy_seconds(device, kernel, next) / busy_seconds(device, kernel, call);
+    EXPECT_LT(ratio, 1 + std::max(0.13, 1.0 / static_cast<double>(call.rows)));
+  }
+}
+
+TEST(kernel_cost, no_rate_above_the_tables_or_the_peak) {
+  const auto devices = all_shipped();
+  random_calls random;
+  for (int n = 0; n < 20000; ++n) {
+    const auto& device = devices[static_cast<std::size_t>(n) % devices.size()];
+    auto call = random.call();
+    call.pairs = 1 + random.below(call.pairs);
+    flop_rate most = device.peak_half;
+    if (const auto* kernel = device.kernel("")) {
+      most = {};
+      for (const auto& table : kernel->tables) {
+        if (table.pass != call.pass) continue;
+        most = std::max(most, *std::max_element(table.rates.begin(), table.rates.end()));
+      }
+    }
+    EXPECT_LE(rate(device, device.kernel(""), call), most.value() * (1 + 1e-9)) << device.name;
+  }
+}
+
+}  // namespace
+}  // namespace attnsim
