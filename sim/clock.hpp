@@ -1,0 +1,27 @@
+// Simulated time: integer picoseconds, so that equal times compare equal and runs are reproducible.
+// The range is
+// +-106 days; `never` is its end and stands for "no such time".
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace attnsim {
+
+using picoseconds = std::int64_t;
+
+inline constexpr picoseconds never = std::numeric_limits<picoseconds>::max();
+
+constexpr double to_seconds(picoseconds time) {
+  return static_cast<double>(time) * 1e-12;
+}
+
+/// Rounds to the nearest picosecond; `never` for times beyond the range, infinity included.
+inline picoseconds to_picoseconds(double seconds) {
+  constexpr double range = 9.2e18;
+  const double time = seconds * 1e12;
+  return time < range ? static_cast<picoseconds>(std::llround(time)) : never;
+}
+
+}  // namespace attnsim
