@@ -46,8 +46,7 @@ double fill(const loop_nest& loops, mask_kind mask, int multiprocessors) {
   return even / waves(loops, mask, multiprocessors);
 }
 
-/// The last i with axis[i] <= x and a point after it. Precondition: two points or more, x not below
-/// the first.
+/// The last i with axis[i] <= x and a point after it. Precondition: two points, x >= the first.
 std::size_t segment(const std::vector<double>& axis, double x) {
   const auto above = std::upper_bound(axis.begin() + 1, axis.end() - 1, x);
   return static_cast<std::size_t>(above - axis.begin()) - 1;
@@ -81,8 +80,7 @@ double rate_of_loop(const std::vector<double>& lengths, const Rates& rate_at, do
   return length / std::lerp(before, after, (length - lengths[i]) / (lengths[i + 1] - lengths[i]));
 }
 
-/// A square table gives the rate of a full device by the loop's length; the call fills it as far as
-/// it can.
+/// A square table gives a full device's rate by the loop's length; the call fills what it can.
 double rate_by_square(const kernel_table& table, const loop_nest& loops, double length,
                       mask_kind mask, int multiprocessors) {
   const auto units = static_cast<double>(table.heads);
@@ -93,8 +91,8 @@ double rate_by_square(const kernel_table& table, const loop_nest& loops, double 
   return rate_of_loop(table.rows, rate_at, length) * fill(loops, mask, multiprocessors);
 }
 
-/// A grid is read where it has as many rows in parallel, over all heads, as the call; between its
-/// rows in log space.
+/// A grid is read where as many tiles run in parallel, over all heads, as in the call; between its
+/// rows in log space. With fewer tiles than it holds, time follows the waves; with more, the tiles.
 double rate_by_grid(const kernel_table& table, const loop_nest& loops, double length,
                     mask_kind mask, int multiprocessors) {
   const bool transposed = table.pass == pass_kind::backward;
@@ -108,14 +106,18 @@ double rate_by_grid(const kernel_table& table, const loop_nest& loops, double le
     };
     return rate_of_loop(lengths, rate_at, length);
   };
-  const double outer = std::clamp(loops.outer * loops.units / units, outers.front(), outers.back());
+  const double parallel = steps(loops.outer / tile) * tile * loops.units / units;
+  const double measured = std::clamp(parallel, outers.front(), outers.back());
   double rate = rate_of(0);
   if (outers.size() > 1) {
-    const auto i = segment(outers, outer);
-    rate = log_lerp(rate_of(i), rate_of(i + 1), log_weight(outers[i], outers[i + 1], outer));
+    const auto i = segment(outers, measured);
+    rate = log_lerp(rate_of(i), rate_of(i + 1), log_weight(outers[i], outers[i + 1], measured));
   }
-  return rate * fill(loops, mask, multiprocessors) /
-         fill({outer, length, units}, table.mask, multiprocessors);
+  const double excess = parallel < measured
+                            ? waves(loops, mask, multiprocessors) /
+                                  waves({measured, length, units}, mask, multiprocessors)
+                            : parallel / measured;
+  return rate * loops.outer * loops.units / (measured * units * excess);
 }
 
 /// The rate under `mask`, read from a table of either mask at the same mean loop length.
@@ -128,8 +130,7 @@ double rate_by(const kernel_table& table, const loop_nest& loops, mask_kind mask
   return std::min(rate, std::max_element(table.rates.begin(), table.rates.end())->value());
 }
 
-/// The kernel's tables of one pass and mask next to a head dimension; both null when there are
-/// none.
+/// The tables of one pass and mask next to a head dimension; both null when there are none.
 struct neighbours {
   const kernel_table* below = nullptr;
   const kernel_table* above = nullptr;

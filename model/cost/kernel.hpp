@@ -1,16 +1,20 @@
-// Time of one attention kernel call: useful operations over an efficiency that depends on the block's shape.
+// Time of one attention kernel call: useful operations over a rate that depends on the block's shape.
 //
-//   operations = 4 (forward) or 10 (backward) x visible pairs x batch x heads x head_dim     (FlashAttention-2, sec. 4)
+//   operations = 4 (forward) or 10 (backward) x visible pairs x batch x heads x head_dim
+//                                                                       (FlashAttention-2, sec. 4)
 //   time       = launch + operations / rate(rows, cols, heads, mask)
 //
 // The rate comes from the kernel's measured tables, read as the kernel's loops read the shape:
-//   tiles    128 rows (forward) or columns (backward) a head run in parallel; each loops over the columns (rows) it sees
-//   loop     a tile's time is a fixed part and a part that grows with its loop: long loops reach the plateau, short ones
-//            do not. Rectangles and triangles of the same mean loop length run at nearly the same rate
-//   waves    tiles beyond a whole number per multiprocessor wait for it; fewer than one leave multiprocessors idle
+//   tiles    128 rows (forward) or columns (backward) of a head; tiles run in parallel, each loops
+//            over the columns (rows) it sees
+//   loop     a tile's time is a fixed part and a part that grows with its loop: long loops reach
+//            the plateau. Rectangles and triangles of one mean loop length run at nearly one rate
+//   waves    tiles beyond a whole number per multiprocessor make it wait; fewer leave some idle
 //   mask     between a triangle and the rectangle around it, time is linear in the visible pairs
-//   between  head dimensions, and rows of a grid, the rate is interpolated in log space; above the largest size it stays
-// so time grows continuously with rows, columns and pairs. No rate exceeds the table's largest or the peak.
+//   between  head dimensions, and rows of a grid, the rate is interpolated in log space; above the
+//            largest size it stays. Grids are best measured at whole tiles: calls are read as such
+// so time grows continuously with rows, columns, pairs and heads. No rate exceeds the table's
+// largest or the peak.
 //
 // Where a device has no table for the pass, and for fp32, a roofline stands in: the larger of
 // operations / (roofline_efficiency x peak) and bytes / memory bandwidth.
