@@ -1,4 +1,4 @@
-// Time of one attention kernel call: useful operations over a rate that depends on the block's shape.
+// Time of one attention kernel call: useful operations over a rate that depends on its shape.
 //
 //   operations = 4 (forward) or 10 (backward) x visible pairs x batch x heads x head_dim
 //                                                                       (FlashAttention-2, sec. 4)
