@@ -1,27 +1,30 @@
 // A cluster: devices of one profile in nodes, and the network that joins them. Read from YAML:
 //
 //   name: nd-h100-v5
-//   device: h100-sxm5              # a shipped profile, a file, or the profile itself as a map
+//   source: where the numbers are from  # optional
+//   device: h100-sxm5                   # a shipped profile, a file, or the profile itself as a map
 //   nodes: 8
 //   devices_per_node: 8
-//   node:   {links: nvswitch, bandwidth: 450 GB/s, latency: 1 us}
-//   nics:   {per_node: 8, bandwidth: 400 Gb/s, latency: 2 us, attach: one-per-device}
-//   fabric: {kind: rail-optimized}
-//   slow_devices: {3: 0.5}         # optional: device number -> share of its speed
+//   node:   {links: nvswitch, bandwidth: 450 GB/s, latency: 0.5 us}
+//   nics:   {per_node: 8, bandwidth: 400 Gb/s, latency: 0.6 us, attach: one-per-device}
+//   fabric: {kind: rail-optimized, nodes_per_leaf: 32, latency: 0.3 us}
+//   slow_devices: {3: 0.5}              # optional: device number -> share of its speed
 //   slow_links: {node0.nic1->leaf1: 0.5}
 //
-// or, instead of nodes ... fabric, an explicit graph:
+// Bandwidths are those of one direction and latencies those of one link. Optional: a latency
+// (zero), `node` with one device a node, `nics` and `fabric` with one node. What the keys of each
+// kind mean stands at the head of its file:
+//   node    nvswitch, full-mesh, pcie, nvlink-pairs, none                           model/nodes
+//   nics    attach: one-per-device, or shared: device d has NIC d x per_node / devices_per_node
+//   fabric  star, fat-tree, rail-optimized, dragonfly, torus, multi-plane, none     model/fabrics
+// Instead of nodes ... fabric, a file may give the network link by link: `graph`,
+// model/explicit_graph.hpp.
 //
-//   graph:
-//     vertices: [{name: a, kind: device, node: 0}, {name: s, kind: switch}]
-//     links:    [{from: a, to: s, bandwidth: 50 GB/s, latency: 1 us, kind: network, duplex: true}]
-//
-// Unknown keys are refused. A shipped cluster is a file of topologies/clusters, found beside the
-// program's sources, in its installation or in the folder that the variable ATTNSIM_TOPOLOGIES
-// names.
+// Unknown keys are refused. A shipped cluster is a file of topologies/clusters
+// (model/topology_files.hpp).
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,11 +54,12 @@ struct cluster_overrides {
 };
 
 /// A shipped name or a file. Throws input_error: unknown name (lists the shipped ones), unreadable
-/// file, unknown key, bad value, unknown device, devices that cannot reach each other (names a
-/// pair).
+/// file, unknown key, bad value, unknown device, sizes that do not fit together (not enough ports),
+/// devices that cannot reach each other (names a pair).
 cluster read_cluster(const std::string& name_or_file, const cluster_overrides& = {});
-cluster read_cluster(config_node root,
-                     const cluster_overrides& = {});  ///< overrides are written into `root`
+
+/// The same from YAML that is read already. The overrides are written into it.
+cluster read_cluster(config_node root, const cluster_overrides& = {});
 
 /// The names of the shipped clusters or devices, sorted.
 std::vector<std::string> shipped_clusters();

@@ -143,7 +143,7 @@ void clos::route(int from, int to, std::uint64_t flow, std::vector<link_id>& pat
   path.push_back(nics_.up(from));
   const int a = leaf_of(from), b = leaf_of(to);
   if (a != b) {
-    const auto choice = by_destination_ ? static_cast<std::uint64_t>(to) : flow;
+    const auto choice = by_destination_ ? number_on_leaves(to) : flow;
     const int spine = static_cast<int>(choice % static_cast<std::uint64_t>(uplinks_));
     const auto uplink = [&](int leaf) {
       return first_uplink_ + 2 * static_cast<link_id>(leaf * uplinks_ + spine);

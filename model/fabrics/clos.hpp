@@ -38,6 +38,12 @@ class clos : public fabric {
     return node / nodes_per_leaf_ * leaves_per_group_ + nic % nics_per_node_ % leaves_per_group_;
   }
 
+  /// Consecutive along the NICs of a leaf and from one leaf of a rail to the next.
+  std::uint64_t number_on_leaves(int nic) const {
+    const int node = nic / nics_per_node_, place = nic % nics_per_node_ / leaves_per_group_;
+    return static_cast<std::uint64_t>(node * (nics_per_leaf_ / nodes_per_leaf_) + place);
+  }
+
   int nics_per_node_;
   int leaves_per_group_;
   int radix_;  ///< 0: no limit

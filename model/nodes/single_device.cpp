@@ -17,6 +17,7 @@ class single_device : public node_kind {
   void from_nic(int device, std::vector<link_id>& path) const override {
     path.push_back(nics_.from_nic(device));
   }
+  bool nvlink_joins_all() const override { return true; }
 
  private:
   direct_nics nics_;
