@@ -1,6 +1,7 @@
 #include "kernels/attention_block.hpp"
 
 #include <cmath>
+#include <initializer_list>
 #include <stdexcept>
 #include <string_view>
 
@@ -48,6 +49,14 @@ void check(const token_shape& shape) {
                                  {"tokens", shape.tokens},
                                  {"heads", shape.heads},
                                  {"head_dim", shape.head_dim}});
+}
+
+void check(const token_shape& shape, std::int64_t parts) {
+  check(shape);
+  if (parts < 1 || shape.tokens % parts != 0) {
+    throw std::invalid_argument(
+        fmt::format("interleave: {} parts do not divide {} tokens", parts, shape.tokens));
+  }
 }
 
 }  // namespace attnsim::kernels

@@ -62,4 +62,7 @@ float softmax_scale(const block_shape& shape);
 void check(const block_shape& shape);
 void check(const token_shape& shape);
 
+/// Also refuses to interleave `parts` runs of tokens if they don't divide them.
+void check(const token_shape& shape, std::int64_t parts);
+
 }  // namespace attnsim::kernels

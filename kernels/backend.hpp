@@ -6,9 +6,9 @@
 // streams overlap is thus decided by the device, as in a real run. Back ends: cpu (kernels/cpu),
 // cuda, cudnn, and one that computes nothing and takes as long as it is told.
 //
-// One host thread calls a back end at a time. Errors in arguments are thrown by the call, as
-// std::invalid_argument that names operation and argument; errors while an operation runs are
-// thrown by the next synchronize() of its stream.
+// One host thread calls a back end at a time. Errors in arguments are thrown by the call
+// (kernels/argument_checks.hpp), errors while an operation runs by the next synchronize() of its
+// stream. Memory an operation uses, host memory of a copy included, must last until it has run.
 #pragma once
 
 #include <cstddef>
@@ -72,8 +72,7 @@ class backend {
   virtual ~backend() = default;
   virtual std::string_view name() const = 0;
 
-  // Memory. free() expects that nothing enqueued still uses it. copy() takes host and device
-  // addresses on either side.
+  // Memory. copy() takes host and device addresses on either side.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* memory) = 0;
   virtual void copy(stream_id stream, void* destination, const void* source, std::size_t bytes) = 0;

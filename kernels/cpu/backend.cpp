@@ -3,15 +3,13 @@
 #include <chrono>
 #include <cstring>
 #include <future>
-#include <initializer_list>
+#include <memory>
 #include <new>
-#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "kernels/argument_checks.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/merge.hpp"
@@ -22,54 +20,13 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Follows cudaMalloc and the widest vector registers.
+/// As cudaMalloc aligns.
 constexpr std::align_val_t alignment{256};
 
 template <typename T>
 tensor_view<T> typed(const device_tensor& tensor) {
   const auto& view = tensor.view;
   return {static_cast<T*>(view.data), view.batch_stride, view.token_stride, view.head_stride};
-}
-
-struct named_tensor {
-  std::string_view name;
-  const device_tensor& tensor;
-};
-
-/// Refuses tensors of another type than `expected`.
-void check_types(std::string_view operation, data_type expected,
-                 std::initializer_list<named_tensor> tensors) {
-  for (const auto& [name, tensor] : tensors) {
-    if (tensor.type != expected) {
-      throw std::invalid_argument(fmt::format("{}: {} is {}, expected {}", operation, name,
-                                              name_of(tensor.type), name_of(expected)));
-    }
-  }
-}
-
-void check_result_type(std::string_view operation, data_type inputs, const named_tensor& result) {
-  const data_type type = result.tensor.type;
-  if (type != inputs && type != data_type::fp32) {
-    throw std::invalid_argument(fmt::format("{}: {} is {}, expected {} or fp32", operation,
-                                            result.name, name_of(type), name_of(inputs)));
-  }
-}
-
-void check(const forward_arguments& a) {
-  check(a.shape);
-  check_types("forward", a.query.type, {{"key", a.key}, {"value", a.value}});
-  check_result_type("forward", a.query.type, {"output", a.output});
-  check_types("forward", data_type::fp32, {{"lse", a.lse}});
-}
-
-void check(const backward_arguments& a) {
-  check(a.shape);
-  check_types("backward", a.query.type,
-              {{"key", a.key}, {"value", a.value}, {"output_gradient", a.output_gradient}});
-  check_types("backward", data_type::fp32, {{"lse", a.lse}, {"delta", a.delta}});
-  check_result_type("backward", a.query.type, {"query_gradient", a.query_gradient});
-  check_types("backward", a.query_gradient.type,
-              {{"key_gradient", a.key_gradient}, {"value_gradient", a.value_gradient}});
 }
 
 /// Calls function(std::type_identity<T>, std::type_identity<Result>): inputs of type T, results of
@@ -183,8 +140,7 @@ void cpu_backend::backward(stream_id stream, const backward_arguments& arguments
 void cpu_backend::merge(stream_id stream, const token_shape& shape, const device_tensor& output,
                         const device_tensor& lse, const device_tensor& part,
                         const device_tensor& part_lse) {
-  check(shape);
-  check_types("merge", data_type::fp32, {{"lse", lse}, {"part_lse", part_lse}});
+  check_merge(shape, lse, part_lse);
   call(stream, [=] {
     with_types(output.type, part.type,
                [&]<typename A, typename T>(std::type_identity<A>, std::type_identity<T>) {
@@ -196,9 +152,7 @@ void cpu_backend::merge(stream_id stream, const token_shape& shape, const device
 
 void cpu_backend::delta(stream_id stream, const token_shape& shape, const device_tensor& output,
                         const device_tensor& output_gradient, const device_tensor& delta) {
-  check(shape);
-  check_types("delta", output.type, {{"output_gradient", output_gradient}});
-  check_types("delta", data_type::fp32, {{"delta", delta}});
+  check_delta(shape, output, output_gradient, delta);
   call(stream, [=] {
     with_type(output.type, [&]<typename T>(std::type_identity<T>) {
       attention_delta(shape, typed<const T>(output), typed<const T>(output_gradient),
@@ -231,8 +185,7 @@ void cpu_backend::cast(stream_id stream, const token_shape& shape, const device_
 
 void cpu_backend::interleave(stream_id stream, const token_shape& shape, std::int64_t parts,
                              const device_tensor& destination, const device_tensor& source) {
-  check_parts(shape, parts);
-  check_types("interleave", source.type, {{"destination", destination}});
+  check_interleave(shape, parts, destination, source);
   call(stream, [=] {
     with_type(source.type, [&]<typename T>(std::type_identity<T>) {
       cpu::interleave(shape, parts, typed<T>(destination), typed<const T>(source));

@@ -1,9 +1,6 @@
 #include "kernels/cpu/elementwise.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "kernels/cpu/each_head.hpp"
 #include "kernels/cpu/each_type.hpp"
@@ -53,18 +50,10 @@ void fill(const token_shape& shape, tensor_view<T> destination, float value) {
   });
 }
 
-void check_parts(const token_shape& shape, int64_t parts) {
-  check(shape);
-  if (parts < 1 || shape.tokens % parts != 0) {
-    throw std::invalid_argument(
-        fmt::format("interleave: {} parts do not divide {} tokens", parts, shape.tokens));
-  }
-}
-
 template <typename T>
 void interleave(const token_shape& shape, int64_t parts, tensor_view<T> destination,
                 tensor_view<const T> source) {
-  check_parts(shape, parts);
+  check(shape, parts);
   const int64_t n = shape.tokens / parts;
   for_each_head(shape, [&](int64_t batch, int64_t token, int64_t head) {
     const int64_t from = token % parts * n + token / parts;

@@ -26,11 +26,9 @@ void fill(const token_shape& shape, tensor_view<T> destination, float value);
 
 /// Deals `parts` consecutive runs of tokens out in turn: with n = tokens / parts, destination token
 /// t * parts + p is source token p * n + t. Its inverse is interleave with n parts.
+/// Also refuses parts that don't divide the tokens.
 template <typename T>
 void interleave(const token_shape& shape, std::int64_t parts, tensor_view<T> destination,
                 tensor_view<const T> source);
-
-/// Refuses parts that don't divide the tokens: std::invalid_argument.
-void check_parts(const token_shape& shape, std::int64_t parts);
 
 }  // namespace attnsim::kernels::cpu
