@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 
@@ -107,7 +108,6 @@ __device__ inline float exp2_fast(float x) {
 }
 
 constexpr float log2_e = 1.4426950408889634f;
-constexpr float log_2 = 0.6931471805599453f;
 
 /// Softmax over the columns of an m16n8-shaped accumulator (also wgmma's m64nN): a thread holds two rows, elements
 /// 4 i + {0, 1} of the first and 4 i + {2, 3} of the second; four neighbouring lanes share a row.
@@ -141,7 +141,7 @@ struct online_softmax {
       sum[r] = sum[r] * factor[r] + s;
     }
   }
-  /// Ends the rows: inverse sums (0 where nothing was seen) and L.
+  /// Ends the rows: inverse sums (0 where nothing was seen) and L; `scale` is that of natural exponents.
   __device__ void finish(float scale, float (&inverse)[2], float (&l)[2]) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -149,7 +149,7 @@ struct online_softmax {
       s += __shfl_xor_sync(~0u, s, 1);
       s += __shfl_xor_sync(~0u, s, 2);
       inverse[r] = s > 0 ? 1 / s : 0.f;
-      l[r] = s > 0 ? high[r] * scale * log_2 + logf(s) : -INFINITY;
+      l[r] = s > 0 ? high[r] * scale + logf(s) : -INFINITY;
     }
   }
 };
@@ -198,6 +198,18 @@ __device__ inline void store_rows(const float (&x)[Columns / 2], void* data, con
 
 void check(cudaError_t error, const char* what);
 
+/// Lets Kernel have more than 48 KB of shared memory; asks CUDA once a device.
+template <auto Kernel>
+void allow_shared(int bytes, const char* what) {
+  static std::atomic<std::uint64_t> done{0};  // a bit a device
+  int device = 0;
+  check(cudaGetDevice(&device), what);
+  const std::uint64_t bit = std::uint64_t{1} << device % 64;
+  if ((done.load(std::memory_order_relaxed) & bit) != 0) return;
+  check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), what);
+  done |= bit;
+}
+
 // One launch function per path and element type, each in its own file so that they compile in parallel.
 template <class T>
 void generic_forward(const forward_parameters& p, int head_dim, cudaStream_t queue);
@@ -208,7 +220,7 @@ void hopper_forward(const forward_parameters& p, int head_dim, cudaStream_t queu
 template <class T>
 void hopper_backward(const backward_parameters& p, int head_dim, cudaStream_t queue);
 
-/// Packs the row statistics as backward_parameters wants them, zeroes the dQ sum.
+/// Packs the row statistics as backward_parameters wants them and zeroes the dQ sum.
 void backward_prologue(const backward_arguments& arguments, float* l, float* delta, float* d_q, int padded_rows,
                        cudaStream_t queue);
 /// dQ of the asked type from the fp32 sum, in the layout of the path.

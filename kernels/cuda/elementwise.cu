@@ -156,15 +156,18 @@ row_launch rows_of(const extents& shape) {
   return r;
 }
 
-__global__ void __launch_bounds__(threads) prologue_run(operand l, operand delta, float* to_l, float* to_delta,
-                                                        int heads, int rows, int padded_rows) {
-  const int i = blockIdx.x * threads + threadIdx.x;
-  if (i >= padded_rows) return;
-  const int head = blockIdx.y, batch = blockIdx.z;
-  const std::int64_t to = (static_cast<std::int64_t>(batch) * heads + head) * padded_rows + i;
-  const float value = i < rows ? *l.statistic(batch, i, head) : -INFINITY;
-  to_l[to] = value == -INFINITY ? INFINITY : value * log2_e;
-  to_delta[to] = i < rows ? *delta.statistic(batch, i, head) : 0.f;
+__global__ void __launch_bounds__(threads) prologue_run(operand l, operand delta, float* to_l, float* to_delta, float4* d_q,
+                                                        std::int64_t vectors, int batch, int heads, int rows, int padded_rows) {
+  const std::int64_t step = gridDim.x * std::int64_t{threads}, start = blockIdx.x * std::int64_t{threads} + threadIdx.x;
+  for (std::int64_t i = start; i < vectors; i += step) d_q[i] = make_float4(0, 0, 0, 0);
+  const std::int64_t statistics = std::int64_t{batch} * heads * padded_rows;
+  for (std::int64_t i = start; i < statistics; i += step) {
+    const int row = static_cast<int>(i % padded_rows), head = static_cast<int>(i / padded_rows % heads);
+    const int b = static_cast<int>(i / padded_rows / heads);
+    const float value = row < rows ? *l.statistic(b, row, head) : -INFINITY;
+    to_l[i] = value == -INFINITY ? INFINITY : value * log2_e;
+    to_delta[i] = row < rows ? *delta.statistic(b, row, head) : 0.f;
+  }
 }
 
 }  // namespace
@@ -250,11 +253,12 @@ void clear(const extents& shape, const tensor& o, tensor_view<float> l, stream q
 void backward_prologue(const backward_arguments& a, float* l, float* delta, float* d_q, int padded_rows,
                        cudaStream_t queue) {
   const block_shape& s = a.shape;
-  const std::size_t count = static_cast<std::size_t>(s.batch * s.heads) * padded_rows;
-  prologue_run<<<dim3((padded_rows + threads - 1) / threads, s.heads, s.batch), threads, 0, queue>>>(
-      a.l, a.delta, l, delta, static_cast<int>(s.heads), static_cast<int>(s.rows), padded_rows);
-  check(cudaGetLastError(), "backward: row statistics");
-  check(cudaMemsetAsync(d_q, 0, count * s.head_dim * sizeof(float), queue), "backward: dQ");
+  const std::int64_t vectors = s.batch * s.heads * padded_rows * s.head_dim / 4;
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((vectors + 4 * threads - 1) / (4 * threads), 132 * 16));
+  prologue_run<<<blocks, threads, 0, queue>>>(a.l, a.delta, l, delta, reinterpret_cast<float4*>(d_q), vectors,
+                                              static_cast<int>(s.batch), static_cast<int>(s.heads), static_cast<int>(s.rows),
+                                              padded_rows);
+  check(cudaGetLastError(), "backward: prologue");
 }
 
 void backward_epilogue(const backward_arguments& a, const float* d_q, float scale, int padded_rows, bool hopper_layout,

@@ -147,10 +147,8 @@ template <class T, int D, int M, int N, int Parts>
 void generic_backward_launch(const backward_parameters& p, cudaStream_t queue) {
   using config = generic_backward_kernel<T, D, M, N, Parts>;
   static_assert(row_padding % M == 0);
-  const auto kernel = generic_backward_run<T, D, M, N, Parts>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, config::shared_bytes),
-        "generic backward: shared memory");
-  kernel<<<dim3((p.cols + N - 1) / N, p.kv_heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
+  allow_shared<generic_backward_run<T, D, M, N, Parts>>(config::shared_bytes, "generic backward: shared memory");
+  generic_backward_run<T, D, M, N, Parts><<<dim3((p.cols + N - 1) / N, p.kv_heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
   check(cudaGetLastError(), "generic backward");
 }
 

@@ -104,10 +104,8 @@ __global__ void __launch_bounds__(M * 2) generic_forward_run(const __grid_consta
 template <class T, int D, int M, int N>
 void generic_forward_launch(const forward_parameters& p, cudaStream_t queue) {
   using config = generic_forward_kernel<T, D, M, N>;
-  const auto kernel = generic_forward_run<T, D, M, N>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, config::shared_bytes),
-        "generic forward: shared memory");
-  kernel<<<dim3((p.rows + M - 1) / M, p.heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
+  allow_shared<generic_forward_run<T, D, M, N>>(config::shared_bytes, "generic forward: shared memory");
+  generic_forward_run<T, D, M, N><<<dim3((p.rows + M - 1) / M, p.heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
   check(cudaGetLastError(), "generic forward");
 }
 

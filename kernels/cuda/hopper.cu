@@ -80,9 +80,12 @@ int multiprocessors() {
 }
 
 tile_order order_tiles(int tiles, int heads, std::int64_t bytes_a_head, bool even_work) {
-  constexpr std::int64_t cache = 24 << 20;
-  const std::int64_t fits = std::clamp<std::int64_t>(cache / std::max<std::int64_t>(bytes_a_head, 1), 1, heads);
-  return {tiles, heads, even_work ? 1 : static_cast<int>(fits)};
+  if (even_work) return {tiles, heads, 1};
+  constexpr std::int64_t cache = 24 << 20, rounds = 4;  // a section: at least so many tiles a multiprocessor
+  const std::int64_t fits = cache / std::max<std::int64_t>(bytes_a_head, 1);
+  const std::int64_t balanced = (rounds * multiprocessors() + tiles - 1) / tiles;
+  const std::int64_t sections = std::max<std::int64_t>(heads / std::max<std::int64_t>({fits, balanced, 1}), 1);
+  return {tiles, heads, static_cast<int>((heads + sections - 1) / sections)};
 }
 
 }  // namespace attnsim::kernels::cuda

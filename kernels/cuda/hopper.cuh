@@ -21,8 +21,9 @@ unsigned* tile_counter();
 /// Multiprocessors of the current device.
 int multiprocessors();
 
-/// Tiles are numbered so that those with the most work come first, and neighbours in time share K and V: heads are taken
-/// in sections of as many as fit in L2, and within one the longest tiles of every head come first.
+/// Tiles are numbered so that those with the most work come first, and neighbours in time share K and V (backward: Q and
+/// dO): heads are taken in sections of about as many as fit in L2, and within one the longest tiles of every head come
+/// first. The last section must be long enough for its longest tile not to outlast all the others.
 struct tile_order {
   int tiles, heads, section;  // tiles of a head, heads over all batches, heads of a section
 

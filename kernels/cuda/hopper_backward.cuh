@@ -264,10 +264,8 @@ void hopper_backward_launch(const backward_parameters& p, cudaStream_t queue) {
   a.p = p;
   a.order = order_tiles((p.cols + config::N - 1) / config::N, p.kv_heads * p.batch,
                         std::int64_t{p.rows} * D * 8 * (p.heads / p.kv_heads), !p.mask.causal);
-  const auto kernel = hopper_backward_run<T, D>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(config)),
-        "hopper backward: shared memory");
-  kernel<<<a.order.tiles * a.order.heads, config::threads, sizeof(config), queue>>>(a);
+  allow_shared<hopper_backward_run<T, D>>(sizeof(config), "hopper backward: shared memory");
+  hopper_backward_run<T, D><<<a.order.tiles * a.order.heads, config::threads, sizeof(config), queue>>>(a);
   check(cudaGetLastError(), "hopper backward");
 }
 

@@ -260,11 +260,9 @@ void hopper_forward_launch(const forward_parameters& p, cudaStream_t queue) {
   a.p = p;
   a.order = order_tiles((p.rows + config::M - 1) / config::M, p.heads * p.batch, std::int64_t{p.cols} * D * 4, !p.mask.causal);
   a.counter = tile_counter();
-  const auto kernel = hopper_forward_run<T, D, N>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(config)),
-        "hopper forward: shared memory");
+  allow_shared<hopper_forward_run<T, D, N>>(sizeof(config), "hopper forward: shared memory");
   const int blocks = std::min(a.order.tiles * a.order.heads, multiprocessors());
-  kernel<<<blocks, config::threads, sizeof(config), queue>>>(a);
+  hopper_forward_run<T, D, N><<<blocks, config::threads, sizeof(config), queue>>>(a);
   check(cudaGetLastError(), "hopper forward");
 }
 

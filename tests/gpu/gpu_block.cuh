@@ -85,22 +85,25 @@ inline void randomize(device_tensor& t, unsigned seed, float scale = 1) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-/// Median milliseconds of `run`, enqueued on the default stream, by CUDA events.
+/// Median milliseconds of `run`, enqueued on the default stream, by CUDA events. Short runs are enqueued several times
+/// between two events, as a schedule enqueues its steps: the host's own time for a launch stays out.
 inline double median_ms(int repeats, const std::function<void()>& run) {
   cudaEvent_t begin, end;
   CUDA_CHECK(cudaEventCreate(&begin));
   CUDA_CHECK(cudaEventCreate(&end));
-  for (int i = 0; i < 3; ++i) run();
-  std::vector<float> times;
-  for (int i = 0; i < repeats; ++i) {
+  const auto measure = [&](int inner) {
+    float ms = 0;
     CUDA_CHECK(cudaEventRecord(begin));
-    run();
+    for (int i = 0; i < inner; ++i) run();
     CUDA_CHECK(cudaEventRecord(end));
     CUDA_CHECK(cudaEventSynchronize(end));
-    float ms = 0;
     CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
-    times.push_back(ms);
-  }
+    return double(ms) / inner;
+  };
+  measure(2);
+  const int inner = std::clamp(int(1 / measure(1)), 1, 20);
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) times.push_back(measure(inner));
   CUDA_CHECK(cudaEventDestroy(begin));
   CUDA_CHECK(cudaEventDestroy(end));
   std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
