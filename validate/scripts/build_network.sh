@@ -1,0 +1,82 @@
+# build_network HOSTS HOSTS_PER_LEAF RAILS LINK UPLINK MTU: rates in bytes/s. The network namespace
+# it runs in holds the bridges and is called "fabric" from now on; the hosts' are h0, h1, ...
+set -e
+hosts=$1 per_leaf=$2 rails=$3 link=$4 uplink=$5 mtu=$6
+
+# Reno, as a namespace may choose no other; short send buffers, so that what a rank sends last does
+# not wait for megabytes it sent before; no state kept from one connection or pause to the next.
+settle() {  # NAMESPACE
+  ip netns exec $1 sh -e <<-end
+	cd /proc/sys/net
+	echo reno > ipv4/tcp_congestion_control
+	echo 4096 16384 131072 > ipv4/tcp_wmem
+	echo 0 > ipv4/tcp_slow_start_after_idle
+	echo 1 > ipv4/tcp_no_metrics_save
+	[ ! -d ipv6 ] || echo 1 > ipv6/conf/all/disable_ipv6
+	[ ! -d ipv6 ] || echo 1 > ipv6/conf/default/disable_ipv6
+	ip link set lo up
+	end
+}
+
+bridge() {  # NAME
+  ip link add $1 type bridge mcast_snooping 0
+  ip link set $1 up
+}
+
+cable() {  # BRIDGE PORT NAMESPACE INTERFACE
+  ip link add $2 mtu $mtu type veth peer name $4 netns $3 mtu $mtu
+  ip link set $2 master $1 up
+  ip -n $3 link set $4 up
+}
+
+# A burst of 0.4 ms makes up for a timer that fires late, and hides that much of a message's time.
+shape() {  # NAMESPACE INTERFACE RATE
+  burst=$(($3 / 2500))
+  least=$((2 * (mtu + 14)))
+  [ $burst -ge $least ] || burst=$least
+  ip netns exec $1 ethtool -K $2 tso off gso off gro off
+  tc -n $1 qdisc add dev $2 root handle 1: htb default 1
+  tc -n $1 class add dev $2 parent 1: classid 1:1 htb rate $3bps burst $burst cburst $burst
+  tc -n $1 qdisc add dev $2 parent 1:1 bfifo limit 256m
+}
+
+address() {  # HOST INTERFACE NETWORK
+  ip -n h$1 address add 10.$3.$(($1 / 250)).$(($1 % 250 + 1))/16 dev $2
+}
+
+host() {  # HOST
+  ip netns add h$1
+  settle h$1
+  cable control h$1-control h$1 control
+  address $1 control 64
+}
+
+leaf() {  # LEAF RAIL
+  bridge leaf$1-rail$2
+  [ $leaves -gt 1 ] || return 0
+  cable root-rail$2 down$1-rail$2 fabric up$1-rail$2
+  ip link set up$1-rail$2 master leaf$1-rail$2
+  shape fabric down$1-rail$2 $uplink
+  shape fabric up$1-rail$2 $uplink
+}
+
+attach() {  # HOST RAIL
+  cable leaf$(($1 / per_leaf))-rail$2 h$1-rail$2 h$1 rail$2
+  address $1 rail$2 $((65 + $2))
+  shape fabric h$1-rail$2 $link
+  shape h$1 rail$2 $link
+}
+
+below() { seq 0 $(($1 - 1)); }
+
+ip netns attach fabric $$
+settle fabric
+bridge control
+ip address add 10.64.255.254/16 dev control
+leaves=$(((hosts + per_leaf - 1) / per_leaf))
+for h in $(below $hosts); do host $h; done
+for r in $(below $rails); do
+  [ $leaves -eq 1 ] || bridge root-rail$r
+  for l in $(below $leaves); do leaf $l $r; done
+  for h in $(below $hosts); do attach $h $r; done
+done
