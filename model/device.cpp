@@ -144,6 +144,11 @@ void read_transports(const config_node& node, device_profile& device) {
   }
 }
 
+uncertainty_profile read_uncertainty(const config_node& node) {
+  node.allow_only({"compute", "communication"});
+  return {read_share(node, "compute", 1), read_share(node, "communication", 1)};
+}
+
 void read_memory(const config_node& node, device_profile& device) {
   node.allow_only({"capacity", "bandwidth", "efficiency"});
   device.memory = node.get<byte_count>("capacity");
@@ -181,7 +186,7 @@ const kernel_profile* device_profile::kernel(const std::string& wanted) const {
 device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
-                   "kernel_launch", "communication_slowdown", "transports", "kernels"});
+                   "kernel_launch", "communication_slowdown", "uncertainty", "transports", "kernels"});
   device_profile device;
   device.name = root.get<std::string>("name");
   device.source = root.get<std::string>("source", "");
@@ -194,6 +199,7 @@ device_profile read_device(const config_node& root) {
   if (device.communication_slowdown < 1) {
     root.fail("communication_slowdown", "expected a factor of at least 1");
   }
+  if (root.has("uncertainty")) device.uncertainty = read_uncertainty(root.at("uncertainty"));
   if (root.has("transports")) read_transports(root.at("transports"), device);
   if (root.has("kernels")) read_kernels(root.at("kernels"), device);
   return device;

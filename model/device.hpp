@@ -55,6 +55,12 @@ enum class link_kind { nvlink, pcie, network };
 std::string_view name_of(link_kind);
 link_kind parse_link_kind(std::string_view text);  ///< throws std::invalid_argument that lists the names
 
+/// Relative half-widths of a 90 % interval around what the profile predicts.
+struct uncertainty_profile {
+  double compute = 0;        ///< of kernel times
+  double communication = 0;  ///< of exposed communication
+};
+
 struct device_profile {
   std::string name;
   std::string source;
@@ -68,6 +74,7 @@ struct device_profile {
   seconds kernel_launch;              ///< gap that one kernel call costs on its stream
   double communication_slowdown = 1;  ///< factor on a kernel's time while communication runs beside it
   transport_profile transports[3];    ///< by link_kind
+  uncertainty_profile uncertainty;
   std::vector<kernel_profile> kernels;  ///< the first is the default
 
   flop_rate peak(data_type type) const { return type == data_type::fp32 ? peak_fp32 : peak_half; }
@@ -89,6 +96,7 @@ struct device_profile {
 ///   roofline_efficiency: 0.6
 ///   kernel_launch: 4 us
 ///   communication_slowdown: 1.1
+///   uncertainty: {compute: 0.1, communication: 0.25}
 ///   transports:
 ///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, latency: 5 us, collective_latency: 10 us, step_latency: 1 us, channels: 16}
 ///   kernels:

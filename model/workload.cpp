@@ -42,16 +42,19 @@ std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::in
   return (sequence + unit - 1) / unit * unit;
 }
 
+void require_layout(std::int64_t sequence, token_layout layout, std::int64_t ranks) {
+  const auto padded = padded_sequence(sequence, layout, ranks);
+  if (padded == sequence) return;
+  throw infeasible(fmt::format(
+      "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} % more tokens)",
+      sequence, layout_unit(layout, ranks), name_of(layout), ranks, padded - sequence, padded,
+      100.0 * static_cast<double>(padded - sequence) / static_cast<double>(sequence)));
+}
+
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase)
     : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase) {
   check(a);
-  const auto padded = padded_sequence(a.sequence, layout, ranks());
-  if (padded != a.sequence) {
-    throw infeasible(fmt::format(
-        "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} % more work)",
-        a.sequence, layout_unit(layout, ranks()), name_of(layout), ranks(), padded - a.sequence, padded,
-        100.0 * static_cast<double>(padded - a.sequence) / static_cast<double>(a.sequence)));
-  }
+  require_layout(a.sequence, layout, ranks());
 }
 
 token_set workload::tokens(int rank, const operand& o) const {

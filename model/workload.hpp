@@ -62,4 +62,7 @@ class workload {
 /// The smallest padded length that the layout over `ranks` can take.
 std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks);
 
+/// Throws infeasible, with the padding that would do, when `sequence` is not a multiple of the layout's unit.
+void require_layout(std::int64_t sequence, token_layout, std::int64_t ranks);
+
 }  // namespace attnsim

@@ -1,0 +1,172 @@
+#include "sim/planner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "model/error.hpp"
+#include "model/placement.hpp"
+#include "model/schedules/schedules.hpp"
+#include "sim/parallel.hpp"
+
+namespace attnsim {
+namespace {
+
+struct candidate {
+  strategy chosen;
+  seconds estimate;
+  byte_count memory;
+  std::optional<prediction> simulated;
+};
+
+std::vector<std::string> schedules_of(const plan_request& request) {
+  if (!request.schedules.empty()) return request.schedules;
+  std::vector<std::string> names;
+  for (const auto& a : algorithms()) names.emplace_back(a.name);
+  return names;
+}
+
+/// The layouts to try: any is as good as another under a full mask. Throws infeasible when the sequence fits none.
+std::vector<token_layout> layouts_of(const plan_request& request) {
+  std::vector<token_layout> layouts{token_layout::zigzag, token_layout::striped};
+  if (request.problem.mask == mask_kind::full) layouts = {token_layout::contiguous};
+  if (request.fix_tokens) layouts = {request.fixed.tokens};
+  const auto sequence = request.problem.sequence;
+  const auto first = layouts.front();
+  std::erase_if(layouts, [&](token_layout l) { return padded_sequence(sequence, l, request.ranks) != sequence; });
+  if (layouts.empty()) require_layout(sequence, first, request.ranks);
+  return layouts;
+}
+
+/// Placements that differ on this grid and cluster.
+std::vector<std::string> placements_of(const plan_request& request, const rank_grid& grid, const cluster& c) {
+  if (request.fix_placement) return {request.fixed.placement};
+  std::map<std::vector<int>, std::string> distinct;
+  for (const auto& name : {"node-major", "column-in-node", "tile-in-node"}) {
+    distinct.try_emplace(place(name, grid, c), name);
+  }
+  std::vector<std::string> result;
+  for (const auto& [devices, name] : distinct) result.push_back(name);
+  return result;
+}
+
+/// All strategies to estimate; those that an algorithm refuses go to `rejected`.
+std::vector<candidate> enumerate(const cluster& c, const plan_request& request, std::vector<rejection>& rejected) {
+  std::vector<candidate> result;
+  const auto layouts = layouts_of(request);
+  for (const auto& schedule : schedules_of(request)) {
+    const auto& algorithm = find_algorithm(schedule);
+    for (const auto& [rows, cols] : grids_of(request.ranks)) {
+      if (request.fix_grid && (rows != request.fixed.rows || cols != request.fixed.cols)) continue;
+      const auto places = placements_of(request, rank_grid({rows, cols}), c);
+      for (const auto tokens : layouts) {
+        for (const auto order : {kv_order::direct, kv_order::transposed}) {
+          auto s = request.fixed;
+          s.schedule = schedule;
+          s.rows = rows;
+          s.cols = cols;
+          s.tokens = tokens;
+          s.order = order;
+          if (const auto reason = algorithm.refusal(s, request.problem); !reason.empty()) {
+            if (order == kv_order::direct) rejected.push_back({s, reason});
+            continue;
+          }
+          for (const auto& placement : places) {
+            s.placement = placement;
+            result.push_back({s, {}, {}, {}});
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+void estimate_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates,
+                  const std::function<void(std::size_t)>& done) {
+  parallel_for_each(candidates, [&](candidate& one) {
+    for (const auto pass : passes_of(request.pass)) {
+      const instance i(c, request.problem, one.chosen, pass);
+      one.estimate += attnsim::estimate(i).time;
+      one.memory = std::max(one.memory, peak_memory(i.work()).peak);
+    }
+    done(1);
+  });
+}
+
+/// Moves what does not fit in memory to `rejected`.
+void drop_unfitting(std::vector<candidate>& candidates, byte_count memory, std::vector<rejection>& rejected) {
+  for (const auto& one : candidates) {
+    if (one.memory > memory) {
+      rejected.push_back({one.chosen, fmt::format("needs {} of {} memory", to_string(one.memory), to_string(memory))});
+    }
+  }
+  std::erase_if(candidates, [&](const candidate& one) { return one.memory > memory; });
+}
+
+/// How many of the candidates, sorted by estimate, are worth simulating.
+std::size_t promising(const std::vector<candidate>& sorted, const plan_request& request) {
+  const auto end = std::find_if(sorted.begin(), sorted.end(), [&](const candidate& one) {
+    return one.estimate > sorted.front().estimate * request.slack;
+  });
+  return std::min(sorted.size(), std::max(request.least, static_cast<std::size_t>(end - sorted.begin())));
+}
+
+/// The best of each schedule and grid, best first.
+std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
+  std::vector<prediction> all;
+  for (auto& one : simulated) all.push_back(std::move(*one.simulated));
+  std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.time < y.time; });
+  std::vector<prediction> best;
+  for (auto& p : all) {
+    const bool seen = std::any_of(best.begin(), best.end(), [&](const prediction& b) {
+      return b.chosen.schedule == p.chosen.schedule && b.chosen.rows == p.chosen.rows;
+    });
+    if (!seen) best.push_back(std::move(p));
+  }
+  return best;
+}
+
+}  // namespace
+
+plan_result plan(const cluster& c, const plan_request& request, const std::function<void(double)>& progress) {
+  check(request.problem);
+  plan_result result;
+  auto candidates = enumerate(c, request, result.rejected);
+  result.considered = candidates.size();
+  std::atomic<std::size_t> finished{0};
+  std::mutex printing;
+  const auto done = [&](std::size_t n) {
+    const auto so_far = finished += n;
+    if (!progress) return;
+    const std::lock_guard lock(printing);
+    progress(std::min(1.0, static_cast<double>(so_far) / static_cast<double>(2 * result.considered)));
+  };
+  estimate_all(c, request, candidates, done);
+  auto nearest = candidates;
+  drop_unfitting(candidates, c.device.memory, result.rejected);
+  if (candidates.empty()) {
+    const auto least = std::min_element(nearest.begin(), nearest.end(),
+                                        [](const auto& x, const auto& y) { return x.memory < y.memory; });
+    if (least == nearest.end()) throw infeasible("no strategy fits the request");
+    throw infeasible(fmt::format("no strategy fits the device's {}; nearest: {} {}x{} needs {}",
+                                 to_string(c.device.memory), least->chosen.schedule, least->chosen.rows,
+                                 least->chosen.cols, to_string(least->memory)));
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& x, const auto& y) { return x.estimate < y.estimate; });
+  candidates.resize(promising(candidates, request));
+  result.simulated = candidates.size();
+  parallel_for_each(candidates, [&](candidate& one) {
+    one.simulated = predict(c, request.problem, one.chosen, request.ranks, request.pass);
+    done(result.considered / candidates.size());
+  });
+  result.candidates = best_of_each(candidates);
+  return result;
+}
+
+}  // namespace attnsim

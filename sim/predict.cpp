@@ -1,0 +1,115 @@
+#include "sim/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/schedules/schedules.hpp"
+#include "sim/simulator.hpp"
+
+namespace attnsim {
+namespace {
+
+void count_bytes(const instance& i, pass_prediction& p) {
+  double total = 0;
+  for (int rank = 0; rank < i.ranks(); ++rank) {
+    const auto bytes = i.work().bytes_sent(rank);
+    p.most_bytes_sent = std::max(p.most_bytes_sent, bytes);
+    total += static_cast<double>(bytes.value());
+  }
+  p.mean_bytes_sent = total / i.ranks();
+}
+
+void use_estimate(const instance& i, pass_prediction& p) {
+  const auto e = estimate(i);
+  p.time = e.time;
+  p.compute = e.compute;
+  p.exposed_communication = e.exposed_communication();
+  const double share = e.compute / e.time;
+  const bool computes = share >= 0.5 || i.ranks() == 1;
+  p.bottleneck = {computes ? "compute" : "communication", i.on().device.name, computes ? share : 1 - share};
+}
+
+void use_simulation(const instance& i, pass_prediction& p) {
+  const auto t = simulate(i);
+  p.time = t.duration();
+  p.compute = t.slowest().compute;
+  p.exposed_communication = t.slowest().exposed_communication();
+  p.bottleneck = find_bottleneck(i, t);
+}
+
+pass_prediction predict_pass(const instance& i, pass_kind pass, reader_kind by) {
+  pass_prediction p{.pass = pass, .memory = peak_memory(i.work())};
+  count_bytes(i, p);
+  by == reader_kind::simulation ? use_simulation(i, p) : use_estimate(i, p);
+  return p;
+}
+
+void add_warnings(prediction& p, const cluster& c) {
+  if (!p.feasible) {
+    p.warnings.push_back(fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),
+                                     to_string(c.device.memory)));
+  }
+  if (p.problem.padding > 0) p.warnings.push_back(fmt::format("{} tokens are padding", p.problem.padding));
+  if (p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous && p.ranks > 1) {
+    p.warnings.push_back("contiguous tokens under a causal mask leave the ranks with unequal work");
+  }
+}
+
+}  // namespace
+
+std::vector<pass_kind> passes_of(pass_kind pass) {
+  if (pass == pass_kind::both) return {pass_kind::forward, pass_kind::backward};
+  return {pass};
+}
+
+flop_count useful_operations(const attention& a, pass_kind pass) {
+  const token_set all{{0, a.sequence, 1}};
+  const double per_pair = pass == pass_kind::forward ? 4 : pass == pass_kind::backward ? 10 : 14;
+  return flop_count(per_pair * static_cast<double>(visible_pairs(all, all, a)) * static_cast<double>(a.batch) *
+                    static_cast<double>(a.heads) * static_cast<double>(a.head_dim));
+}
+
+bottleneck find_bottleneck(const instance& i, const timeline& t) {
+  const auto& slowest = t.slowest();
+  const double busy = t.duration() > seconds() ? slowest.compute / t.duration() : 1;
+  if (busy >= 0.5 || t.links.empty()) {
+    return {"compute", i.on().network.name(i.on().network.device(i.device_of(slowest.rank))), busy};
+  }
+  const auto& link = t.links.front();
+  const auto name = i.on().network.name(link.link, "->");
+  constexpr double hardly_used = 0.3;
+  if (link.utilisation < hardly_used) return {"latency", name, 1 - busy};
+  return {std::string(name_of(i.on().network.links()[link.link].kind)), name, link.utilisation};
+}
+
+prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks, pass_kind pass,
+                   reader_kind by) {
+  check(a);
+  prediction p{.cluster = c.name, .ranks = ranks, .chosen = complete(s, a, ranks), .problem = a};
+  double uncertain = 0;
+  for (const auto one : passes_of(pass)) {
+    const instance i(c, a, p.chosen, one);
+    p.passes.push_back(predict_pass(i, one, by));
+    const auto& latest = p.passes.back();
+    p.time += latest.time;
+    p.compute += latest.compute;
+    p.exposed_communication += latest.exposed_communication;
+    p.most_bytes_sent += latest.most_bytes_sent;
+    p.mean_bytes_sent += latest.mean_bytes_sent;
+    p.peak_memory = std::max(p.peak_memory, latest.memory.peak);
+    uncertain += (latest.compute * c.device.uncertainty.compute).value() +
+                 (latest.exposed_communication * c.device.uncertainty.communication).value();
+  }
+  p.low = p.time - seconds(uncertain);
+  p.high = p.time + seconds(uncertain);
+  p.bottleneck = std::max_element(p.passes.begin(), p.passes.end(), [](const auto& x, const auto& y) {
+                   return x.time < y.time;
+                 })->bottleneck;
+  p.rate_per_device = useful_operations(a, pass) / p.time / ranks;
+  p.feasible = p.peak_memory <= c.device.memory;
+  add_warnings(p, c);
+  return p;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,66 @@
+// The answer to one question, as printed and written by `attnsim predict`: time of a strategy for one attention layer on a
+// cluster, what bounds it, and whether it fits. Training (pass both) is the forward pass followed by the backward pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/analytic.hpp"
+#include "model/cost/memory.hpp"
+#include "model/instance.hpp"
+#include "sim/timeline.hpp"
+
+namespace attnsim {
+
+enum class reader_kind { simulation, analytic };
+
+struct bottleneck {
+  std::string kind;  ///< compute, nvlink, pcie, network or latency
+  std::string name;  ///< of the device or the busiest link
+  double share = 0;  ///< of the time in which it is busy
+};
+
+struct pass_prediction {
+  pass_kind pass = pass_kind::forward;
+  seconds time;
+  seconds compute;
+  seconds exposed_communication;
+  byte_count most_bytes_sent;  ///< by any rank
+  double mean_bytes_sent = 0;
+  memory_use memory;
+  attnsim::bottleneck bottleneck;
+};
+
+struct prediction {
+  std::string cluster;
+  int ranks = 0;
+  strategy chosen;
+  attention problem;
+  std::vector<pass_prediction> passes;
+  seconds time;
+  seconds low, high;  ///< interval that the profile's stated uncertainties give
+  seconds compute;
+  seconds exposed_communication;
+  byte_count most_bytes_sent;
+  double mean_bytes_sent = 0;
+  byte_count peak_memory;
+  flop_rate rate_per_device;  ///< useful operations over ranks and time
+  attnsim::bottleneck bottleneck;  ///< of the longest pass
+  bool feasible = true;       ///< the peak fits the device's memory
+  std::vector<std::string> warnings;
+};
+
+/// `s` need not be completed. Throws as instance does.
+prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
+                   reader_kind by = reader_kind::simulation);
+
+/// The passes that `pass` stands for.
+std::vector<pass_kind> passes_of(pass_kind pass);
+
+/// Useful operations of the whole layer, all ranks together.
+flop_count useful_operations(const attention&, pass_kind pass);
+
+/// What bounds a run: the compute stream if it is busy at least half the time, else the most utilised link, else latency.
+bottleneck find_bottleneck(const instance&, const timeline&);
+
+}  // namespace attnsim
