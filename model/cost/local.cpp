@@ -1,0 +1,89 @@
+#include "model/cost/local.hpp"
+
+#include <map>
+#include <tuple>
+
+namespace attnsim {
+namespace {
+
+constexpr int variants = 3;  // of workload::tile_variant
+
+/// What decides an operation's cost besides the tile variant: the sizes of its operands and what it accumulates into.
+using cost_form = std::tuple<op_kind, std::vector<std::pair<int, int>>, std::size_t>;
+
+cost_form form_of(const schedule& s, const operation& op) {
+  std::vector<std::pair<int, int>> sizes;
+  for (const auto* list : {&op.reads, &op.writes}) {
+    for (const auto& o : *list) {
+      const auto& b = s.buffers[static_cast<std::size_t>(o.buffer)];
+      sizes.emplace_back(static_cast<int>(o.what) * 4 + (b.format == precision::fp32 ? 2 : 0) + (o.at.ascending ? 1 : 0),
+                         s.chunk_count(o));
+    }
+  }
+  return {op.kind, std::move(sizes), op.reads.size()};
+}
+
+}  // namespace
+
+local_costs::local_costs(const workload& w, const device_profile& device, const kernel_profile* kernel)
+    : workload_(w), device_(device), kernel_(kernel) {
+  std::map<cost_form, std::size_t> forms;
+  for (const auto& op : w.program().program) {
+    form_.push_back(forms.try_emplace(form_of(w.program(), op), forms.size()).first->second);
+  }
+  known_.resize(forms.size() * variants);
+}
+
+seconds local_costs::memory_time(byte_count traffic) const {
+  return device_.kernel_launch + traffic / (device_.memory_bandwidth * device_.memory_efficiency);
+}
+
+local_costs::cost local_costs::attention_cost(const operation& op, int rank) const {
+  const auto& a = workload_.problem();
+  cost total{.known = true};
+  for (const auto& t : workload_.tiles(op, rank)) {
+    const kernel_call call{
+        .pass = op.kind == op_kind::attention ? pass_kind::forward : pass_kind::backward,
+        .batch = a.batch,
+        .heads = a.heads,
+        .kv_heads = a.kv_heads,
+        .head_dim = a.head_dim,
+        .rows = t.rows,
+        .cols = t.cols,
+        .pairs = t.pairs(),
+        .dtype = a.dtype,
+    };
+    total.time += kernel_time(device_, kernel_, call);
+    total.flops += operations(call);
+    ++total.calls;
+    if (t.adds_rows || t.adds_cols) total.time += memory_time(workload_.accumulation_traffic(op, t));
+  }
+  return total;
+}
+
+const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
+  const auto& op = workload_.program().program[index];
+  const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
+  auto& slot = variant < 0 ? scratch_ : known_[form_[index] * variants + static_cast<std::size_t>(variant)];
+  if (variant < 0) slot.known = false;
+  if (!slot.known) {
+    slot = {.known = true};
+    if (is_kernel(op.kind)) {
+      slot = attention_cost(op, rank);
+    } else if (!is_communication(op.kind)) {
+      slot.time = memory_time(workload_.memory_traffic(op));
+    }
+  }
+  return slot;
+}
+
+seconds local_costs::time(std::size_t op, int rank) const { return find(op, rank).time; }
+flop_count local_costs::flops(std::size_t op, int rank) const { return find(op, rank).flops; }
+
+seconds local_costs::total_time(int rank) const {
+  seconds total;
+  for (std::size_t op = 0; op < workload_.program().program.size(); ++op) total += time(op, rank);
+  return total;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,48 @@
+// Time of the operations that stay on one device: attention kernels call by call, and the merges, sums and copies around
+// them, which move memory.
+#pragma once
+
+#include <vector>
+
+#include "model/cost/kernel.hpp"
+#include "model/workload.hpp"
+
+namespace attnsim {
+
+class local_costs {
+ public:
+  /// References are kept. `kernel` may be null: roofline.
+  local_costs(const workload&, const device_profile&, const kernel_profile* kernel);
+
+  /// Time of program[op] on `rank`, on a device of full speed; 0 for communication and for attention that sees nothing.
+  seconds time(std::size_t op, int rank) const;
+  /// How many kernel calls an attention operation takes on `rank`.
+  int calls(std::size_t op, int rank) const { return find(op, rank).calls; }
+  /// Useful operations of program[op] on `rank`.
+  flop_count flops(std::size_t op, int rank) const;
+
+  /// The part of `rank`'s whole program that computes.
+  seconds total_time(int rank) const;
+
+ private:
+  struct cost {
+    seconds time;
+    flop_count flops;
+    int calls = 0;
+    bool known = false;
+  };
+
+  cost attention_cost(const operation&, int rank) const;
+  seconds memory_time(byte_count) const;
+  const cost& find(std::size_t op, int rank) const;
+
+  const workload& workload_;
+  const device_profile& device_;
+  const kernel_profile* kernel_;
+  std::vector<std::size_t> form_;  ///< operations with the same costs share a form
+  /// By form and tile variant; filled on first use.
+  mutable std::vector<cost> known_;
+  mutable cost scratch_;
+};
+
+}  // namespace attnsim

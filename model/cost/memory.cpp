@@ -1,0 +1,46 @@
+#include "model/cost/memory.hpp"
+
+#include <limits>
+
+namespace attnsim {
+
+memory_use peak_memory(const workload& w) {
+  const auto& s = w.program();
+  memory_use use{.scratch = w.scratch_bytes()};
+  constexpr auto never = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> first(s.buffers.size(), never), last(s.buffers.size(), 0);
+  for (std::size_t i = 0; i < s.program.size(); ++i) {
+    for (const auto* list : {&s.program[i].reads, &s.program[i].writes}) {
+      for (const auto& o : *list) {
+        const auto b = static_cast<std::size_t>(o.buffer);
+        if (first[b] == never) first[b] = i;
+        last[b] = i;
+      }
+    }
+  }
+  std::vector<std::int64_t> change(s.program.size() + 1);
+  for (std::size_t b = 0; b < s.buffers.size(); ++b) {
+    const auto size = w.bytes(s.buffers[b]);
+    if (s.buffers[b].resident) {
+      use.resident += size;
+    } else if (first[b] != never) {
+      change[first[b]] += size.value();
+      change[last[b] + 1] -= size.value();
+    }
+  }
+  std::int64_t live = 0;
+  std::size_t peak_at = 0;
+  for (std::size_t i = 0; i < s.program.size(); ++i) {
+    live += change[i];
+    if (byte_count(live) > use.working) use.working = byte_count(live), peak_at = i;
+  }
+  for (std::size_t b = 0; b < s.buffers.size(); ++b) {
+    if (!s.buffers[b].resident && first[b] <= peak_at && peak_at <= last[b]) {
+      use.working_by_tensor[s.buffers[b].what] += w.bytes(s.buffers[b]);
+    }
+  }
+  use.peak = use.resident + use.working + use.scratch;
+  return use;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,25 @@
+// Which device runs which rank. Devices are numbered node by node, so consecutive devices share a node as far as they fit.
+//
+//   node-major      rank i on device i; a row's ranks are consecutive, so rows lie inside nodes as far as they fit
+//   row-in-node     the same, by its purpose
+//   column-in-node  a column's ranks on consecutive devices
+//   tile-in-node    r x c tiles of the grid fill a node, as square as divides it
+//   custom:3,1,...  the device of each rank
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/cluster.hpp"
+#include "model/grid.hpp"
+
+namespace attnsim {
+
+/// The device of each rank. Throws input_error for an unknown name or a list that is not distinct devices of the cluster,
+/// one a rank; infeasible when the cluster has fewer devices than the grid ranks.
+std::vector<int> place(const std::string& placement, const rank_grid&, const cluster&);
+
+/// The named placements, for search and help.
+std::vector<std::string> placements();
+
+}  // namespace attnsim

@@ -1,0 +1,27 @@
+// Discrete-event simulation of a schedule on a cluster.
+//
+// A device has in-order streams and multiprocessors. An attention kernel fills the device. A communication kernel holds
+// its channels' multiprocessors from the moment it is launched, waiting for its peers included, until its data has moved.
+// So launch order matters (measured, see README): communication launched first runs beside the kernel, which then takes
+// communication_slowdown times as long; communication that becomes ready while a kernel runs waits for room: until that
+// kernel call ends (persistent kernels) or until its last wave (waves). Where transports need no channels (copy engines,
+// CPUs) or nothing runs, it starts at once.
+//
+// The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave alike are simulated once
+// (symmetry.hpp).
+#pragma once
+
+#include "model/instance.hpp"
+#include "sim/timeline.hpp"
+
+namespace attnsim {
+
+struct simulation_options {
+  bool record = false;         ///< keep every interval
+  bool merge_symmetric = true; ///< false: simulate every rank; same result, for tests
+};
+
+/// Throws std::logic_error when the schedule cannot progress; the message lists which rank waits for what.
+timeline simulate(const instance&, const simulation_options& = {});
+
+}  // namespace attnsim

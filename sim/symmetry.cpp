@@ -1,0 +1,220 @@
+#include "sim/symmetry.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace attnsim {
+namespace {
+
+using colour = std::uint64_t;
+
+/// splitmix64's finaliser over a running combination.
+constexpr colour mix(colour seed, colour value) {
+  colour x = seed * 0x9e3779b97f4a7c15ull + value + 0x632be59bd9b4e019ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+colour bits(double value) { return std::bit_cast<colour>(value); }
+
+/// Refinement that has not settled after this many rounds would end in classes of few members: not worth it.
+constexpr int most_rounds = 256;
+
+class refinement {
+ public:
+  explicit refinement(const instance& i)
+      : instance_(i), flows_(static_cast<std::size_t>(i.communication().patterns())) {
+    colour_ranks();
+    colour_flows();
+    colour_links();
+  }
+
+  /// False when it did not settle or found too little symmetry to use.
+  bool settle() {
+    std::size_t classes = 0;
+    for (int round = 0; round < most_rounds; ++round) {
+      const auto now = count();
+      if (now == classes) return true;
+      if (distinct(ranks_) * 2 > ranks_.size()) return false;
+      classes = now;
+      refine();
+    }
+    return false;
+  }
+
+  const std::vector<colour>& ranks() const { return ranks_; }
+  const std::vector<colour>& flows(std::size_t pattern) const { return flows_[pattern]; }
+  const std::vector<colour>& links() const { return links_; }
+
+ private:
+  const transfers& communication() const { return instance_.communication(); }
+
+  static std::size_t distinct(const std::vector<colour>& colours) {
+    return std::unordered_set<colour>(colours.begin(), colours.end()).size();
+  }
+
+  std::size_t count() const {
+    std::size_t total = distinct(ranks_) + distinct(links_);
+    for (const auto& f : flows_) total += distinct(f);
+    return total;
+  }
+
+  void colour_ranks() {
+    const auto& program = instance_.program().program;
+    ranks_.resize(static_cast<std::size_t>(instance_.ranks()));
+    for (int rank = 0; rank < instance_.ranks(); ++rank) {
+      colour c = bits(instance_.speed_of(rank));
+      for (std::size_t op = 0; op < program.size(); ++op) {
+        if (is_kernel(program[op].kind)) c = mix(c, bits(instance_.costs().time(op, rank).value()));
+      }
+      ranks_[static_cast<std::size_t>(rank)] = c;
+    }
+  }
+
+  void colour_flows() {
+    for (std::size_t p = 0; p < flows_.size(); ++p) {
+      for (int f = 0; f < communication().flows(static_cast<int>(p)); ++f) {
+        flows_[p].push_back(mix(p, bits(communication().form(static_cast<int>(p), f).latency.value())));
+      }
+    }
+  }
+
+  void colour_links() {
+    const auto links = instance_.on().network.links();
+    links_.assign(links.size(), 0);
+    for (std::size_t p = 0; p < flows_.size(); ++p) {
+      for (int f = 0; f < communication().flows(static_cast<int>(p)); ++f) {
+        for (const auto& use : communication().form(static_cast<int>(p), f).uses) {
+          links_[use.link] = bits(links[use.link].capacity.value());
+        }
+      }
+    }
+  }
+
+  void refine() {
+    auto links = links_;
+    for (auto& l : links) l = mix(l, 1);
+    auto ranks = ranks_;
+    for (std::size_t p = 0; p < flows_.size(); ++p) {
+      for (std::size_t f = 0; f < flows_[p].size(); ++f) refine_flow(static_cast<int>(p), static_cast<int>(f), links);
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        ranks[rank] = mix(ranks[rank], colour_of(p, communication().sent(static_cast<int>(p), static_cast<int>(rank))));
+        ranks[rank] =
+            mix(ranks[rank], colour_of(p, communication().received(static_cast<int>(p), static_cast<int>(rank))));
+      }
+    }
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      if (links_[i] != 0) links_[i] = links[i];
+    }
+    ranks_ = std::move(ranks);
+  }
+
+  colour colour_of(std::size_t pattern, int flow) const {
+    return flow < 0 ? 0 : flows_[pattern][static_cast<std::size_t>(flow)];
+  }
+
+  void refine_flow(int p, int f, std::vector<colour>& links) {
+    auto& c = flows_[static_cast<std::size_t>(p)][static_cast<std::size_t>(f)];
+    const auto members = communication().members(p, f);
+    const bool ordered = members.size() == 2;  // sender and receiver differ, a group's members do not
+    colour together = 0;
+    for (const int member : members) {
+      const auto m = ranks_[static_cast<std::size_t>(member)];
+      together = ordered ? mix(together, m) : together + mix(m, 2);
+    }
+    const auto uses = communication().form(p, f).uses;
+    for (const auto& use : uses) together += mix(links_[use.link], bits(use.weight));
+    c = mix(c, together);
+    for (const auto& use : uses) links[use.link] += mix(c, bits(use.weight));
+  }
+
+  const instance& instance_;
+  std::vector<colour> ranks_;
+  std::vector<std::vector<colour>> flows_;
+  std::vector<colour> links_;  ///< 0: unused
+};
+
+/// Numbers colours in order of their first member.
+struct numbering {
+  std::vector<int> class_of;
+  std::vector<int> first_of;
+
+  explicit numbering(const std::vector<colour>& colours, bool skip_zero = false) {
+    std::unordered_map<colour, int> number;
+    for (std::size_t i = 0; i < colours.size(); ++i) {
+      if (skip_zero && colours[i] == 0) {
+        class_of.push_back(-1);
+        continue;
+      }
+      const auto [where, is_new] = number.try_emplace(colours[i], static_cast<int>(first_of.size()));
+      if (is_new) first_of.push_back(static_cast<int>(i));
+      class_of.push_back(where->second);
+    }
+  }
+};
+
+std::vector<colour> counting(std::size_t n) {
+  std::vector<colour> result(n);
+  for (std::size_t i = 0; i < n; ++i) result[i] = i + 1;
+  return result;
+}
+
+/// The weights that each class of flows puts on one link of each class.
+void sum_uses(const instance& i, symmetry& s) {
+  const auto& t = i.communication();
+  s.uses.resize(static_cast<std::size_t>(t.patterns()));
+  for (int p = 0; p < t.patterns(); ++p) {
+    auto& uses = s.uses[static_cast<std::size_t>(p)];
+    const auto& classes = s.flow_class[static_cast<std::size_t>(p)];
+    uses.resize(s.flow_of_class[static_cast<std::size_t>(p)].size());
+    std::vector<std::unordered_map<int, double>> weights(uses.size());
+    for (int f = 0; f < t.flows(p); ++f) {
+      for (const auto& use : t.form(p, f).uses) {
+        const int c = s.link_class[use.link];
+        if (s.link_of_class[static_cast<std::size_t>(c)] == use.link) {
+          weights[static_cast<std::size_t>(classes[static_cast<std::size_t>(f)])][c] += use.weight;
+        }
+      }
+    }
+    for (std::size_t c = 0; c < uses.size(); ++c) {
+      for (const auto& [link, weight] : weights[c]) uses[c].push_back({static_cast<std::uint32_t>(link), weight});
+      std::sort(uses[c].begin(), uses[c].end(), [](const auto& a, const auto& b) { return a.link < b.link; });
+    }
+  }
+}
+
+}  // namespace
+
+symmetry find_symmetry(const instance& i, bool merge) {
+  refinement colours(i);
+  const bool use = merge && colours.settle();
+  const auto pick = [&](const std::vector<colour>& found) { return use ? found : counting(found.size()); };
+
+  symmetry s;
+  const numbering ranks(pick(colours.ranks()));
+  s.rank_class = ranks.class_of;
+  s.rank_of_class = ranks.first_of;
+  for (int p = 0; p < i.communication().patterns(); ++p) {
+    const numbering flows(pick(colours.flows(static_cast<std::size_t>(p))));
+    s.flow_class.push_back(flows.class_of);
+    s.flow_of_class.push_back(flows.first_of);
+  }
+  auto link_colours = colours.links();
+  if (!use) {
+    for (std::size_t l = 0; l < link_colours.size(); ++l) link_colours[l] = link_colours[l] == 0 ? 0 : l + 1;
+  }
+  const numbering links(link_colours, true);
+  s.link_class = links.class_of;
+  s.link_of_class.assign(links.first_of.begin(), links.first_of.end());
+  s.links_in_class.assign(links.first_of.size(), 0);
+  for (const int c : s.link_class) {
+    if (c >= 0) ++s.links_in_class[static_cast<std::size_t>(c)];
+  }
+  sum_uses(i, s);
+  return s;
+}
+
+}  // namespace attnsim
