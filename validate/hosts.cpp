@@ -26,6 +26,14 @@ std::string port(const cable& cable) {
   return emulated_hosts::name(cable.host) + "-" + cable.interface;
 }
 
+/// Reads lines "7: h0-rail0@if3: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu ..." of `ip -o link show`.
+bool is_down(const std::string& links, const std::string& port) {
+  const auto name = links.find(fmt::format(" {}@", port));
+  if (name == std::string::npos) return false;
+  const auto flags = links.find('<', name);
+  return links.substr(flags, links.find('>', flags) - flags).find(",UP") == std::string::npos;
+}
+
 }  // namespace
 
 host_network host_network::star(int hosts, bandwidth link) {
@@ -117,12 +125,11 @@ std::vector<cable> emulated_hosts::pulled_cables() const {
   std::vector<std::string> interfaces = {"control"};
   for (int rail = 0; rail < network_.rails; ++rail)
     interfaces.push_back(fmt::format("rail{}", rail));
-  const auto plugged = output_of(namespaces_.inside({"ip", "-o", "link", "show", "up"}));
+  const auto links = output_of(namespaces_.inside({"ip", "-o", "link", "show"}));
   std::vector<cable> pulled;
   for (int host = 0; host < network_.hosts; ++host)
     for (const auto& interface : interfaces)
-      if (plugged.find(fmt::format(" {}@", port({host, interface}))) == std::string::npos)
-        pulled.push_back({host, interface});
+      if (is_down(links, port({host, interface}))) pulled.push_back({host, interface});
   return pulled;
 }
 

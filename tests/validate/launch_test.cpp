@@ -21,7 +21,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr bandwidth link{25e6};
+constexpr bandwidth link{12.5e6};
 constexpr double tolerance = 0.03;
 
 class launch_test : public testing::Test {
@@ -68,7 +68,7 @@ TEST_F(launch_test, two_flows_share_the_core_of_a_tree) {
 }
 
 TEST_F(launch_test, a_slow_uplink_is_the_rate_across_the_core) {
-  const emulated_hosts hosts(host_network::tree(2, 1, link, bandwidth(12.5e6)));
+  const emulated_hosts hosts(host_network::tree(2, 1, link, bandwidth(6.25e6)));
   EXPECT_THAT(rates(run(hosts, {"stream", "4"})), Each(near_share(0.5, hosts.network())));
 }
 

@@ -45,9 +45,10 @@ int main(int argc, char** argv) {
   if (what == "kill" || what == "exit") MPI_Barrier(MPI_COMM_WORLD);
 
   std::vector<char> data(static_cast<std::size_t>(number) * 1000000);
-  double best = 0;
-  for (int i = 0; i < repeats || what == "forever"; ++i)
-    best = std::max(best, stream(rank, ranks, data));
-  if (rank < ranks / 2) std::printf("%.0f\n", best);
+  std::vector<double> rates;
+  while (what == "forever" || static_cast<int>(rates.size()) < repeats)
+    rates.push_back(stream(rank, ranks, data));
+  std::nth_element(rates.begin(), rates.begin() + repeats / 2, rates.end());
+  if (rank < ranks / 2) std::printf("%.0f\n", rates[static_cast<std::size_t>(repeats / 2)]);
   MPI_Finalize();
 }

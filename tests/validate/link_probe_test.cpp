@@ -7,7 +7,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr bandwidth link{25e6};
+constexpr bandwidth link{12.5e6};
 
 TEST(link_kinds, are_those_of_the_network) {
   EXPECT_THAT(link_kinds(host_network::star(4, link)), ElementsAre(link_kind{"leaf", {0, 1}, {0}}));
@@ -25,7 +25,7 @@ TEST(link_kinds, are_those_of_the_network) {
 TEST(measure_links, finds_the_rates_that_were_set) {
 #ifdef LINK_PROBE
   if (const auto lack = emulated_hosts::missing(); !lack.empty()) GTEST_SKIP() << lack;
-  const emulated_hosts hosts(host_network::tree(4, 2, link, bandwidth(12.5e6)));
+  const emulated_hosts hosts(host_network::tree(4, 2, link, bandwidth(6.25e6)));
   const auto links = measure_links(hosts, LINK_PROBE);
   ASSERT_EQ(links.size(), 2u);
   const double leaf = link.value() * hosts.network().payload_share();

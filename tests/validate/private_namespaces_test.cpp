@@ -22,9 +22,9 @@ class private_namespaces_test : public testing::Test {
 };
 
 bool has_namespaces(pid_t process) {
-  std::error_code error;
-  std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/ns/net", error);
-  return !error;
+  std::error_code none;
+  return !std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/ns/net", none)
+              .empty();
 }
 
 TEST_F(private_namespaces_test, share_files_and_hide_the_rest) {

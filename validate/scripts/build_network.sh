@@ -3,13 +3,13 @@
 set -e
 hosts=$1 per_leaf=$2 rails=$3 link=$4 uplink=$5 mtu=$6
 
-# Reno, as a namespace may choose no other; short send buffers, so that what a rank sends last does
+# Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last does
 # not wait for megabytes it sent before; no state kept from one connection or pause to the next.
 settle() {  # NAMESPACE
   ip netns exec $1 sh -e <<-end
 	cd /proc/sys/net
 	echo reno > ipv4/tcp_congestion_control
-	echo 4096 16384 131072 > ipv4/tcp_wmem
+	echo 4096 16384 524288 > ipv4/tcp_wmem
 	echo 0 > ipv4/tcp_slow_start_after_idle
 	echo 1 > ipv4/tcp_no_metrics_save
 	[ ! -d ipv6 ] || echo 1 > ipv6/conf/all/disable_ipv6
