@@ -22,19 +22,19 @@ void apply(const cluster_overrides& overrides, config_node& root) {
   for (const auto& [key, value] : overrides.set) {
     if (!key.starts_with(device_prefix) || root.at("device").is_map()) root.set(key, value);
   }
-  if (!overrides.device.empty()) root.set("device", overrides.device);
+  if (!overrides.device.empty()) root.set("device", overrides.device, "--device");
   if (overrides.nodes == 0) return;
   if (root.has("graph")) {
     throw input_error("--nodes", std::to_string(overrides.nodes),
                       "expected a cluster with a fabric, this one is an explicit graph");
   }
-  root.set("nodes", std::to_string(overrides.nodes));
+  root.set("nodes", std::to_string(overrides.nodes), "--nodes");
 }
 
 /// --set device.KEY of a profile in a file of its own.
 void apply_to_device(const cluster_overrides& overrides, config_node& device) {
   for (const auto& [key, value] : overrides.set) {
-    if (key.starts_with(device_prefix)) device.set(key.substr(device_prefix.size()), value);
+    if (key.starts_with(device_prefix)) device.set(key.substr(device_prefix.size()), value, "--set: " + key);
   }
 }
 

@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::uintmax_t largest_file = 64u << 20;
 
+YAML::Node parse_value(std::string_view key_path, const std::string& value) {
+  try {
+    return YAML::Load(value);
+  } catch (const YAML::Exception&) {
+    throw input_error("--set", fmt::format("{}={}", key_path, value), "expected a value in YAML");
+  }
+}
+
 std::string scalar_text(const YAML::Node& node) {
   if (!node || node.IsNull()) return "";
   if (node.IsScalar()) return node.Scalar();
@@ -72,13 +80,14 @@ config_node config_node::parse_text(const std::string& text, const std::string& 
   try {
     auto node = YAML::Load(text);
     if (!node.IsMap()) throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
-    return config_node(std::move(node), name, "");
+    return config_node(std::move(node), name, "", std::make_shared<flags>());
   } catch (const YAML::Exception& e) {
     throw input_error(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));
   }
 }
 
-void config_node::set(std::string_view key_path, const std::string& value) {
+void config_node::set(std::string_view key_path, const std::string& value, const std::string& flag) {
+  (*set_)[path_to(key_path)] = flag.empty() ? fmt::format("--set: {}", key_path) : flag;
   YAML::Node node = node_;
   std::string_view rest = key_path;
   while (true) {
@@ -88,7 +97,7 @@ void config_node::set(std::string_view key_path, const std::string& value) {
       throw input_error("--set", fmt::format("{}={}", key_path, value), "expected key.path=value with keys of the file");
     }
     if (dot == std::string_view::npos) {
-      node[key] = value;
+      node[key] = parse_value(key_path, value);
       return;
     }
     if (!node[key]) node[key] = YAML::Node(YAML::NodeType::Map);
@@ -109,14 +118,14 @@ bool config_node::has(std::string_view key) const {
 
 config_node config_node::at(std::string_view key) const {
   if (!has(key)) fail(key, "missing");
-  return config_node(child(key), file_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+  return config_node(child(key), file_, path_to(key), set_);
 }
 
 std::vector<config_node> config_node::items() const {
   if (!node_.IsSequence()) fail("", "expected a list");
   std::vector<config_node> result;
   for (std::size_t i = 0; i < node_.size(); ++i) {
-    result.push_back(config_node(node_[i], file_, fmt::format("{}[{}]", path_, i)));
+    result.push_back(config_node(node_[i], file_, fmt::format("{}[{}]", path_, i), set_));
   }
   return result;
 }
@@ -126,8 +135,7 @@ std::vector<std::pair<std::string, config_node>> config_node::entries() const {
   std::vector<std::pair<std::string, config_node>> result;
   for (const auto& entry : node_) {
     const auto key = scalar_text(entry.first);
-    result.emplace_back(
-        key, config_node(entry.second, file_, path_.empty() ? key : fmt::format("{}.{}", path_, key)));
+    result.emplace_back(key, config_node(entry.second, file_, path_to(key), set_));
   }
   return result;
 }
@@ -187,11 +195,19 @@ void config_node::allow_only(std::initializer_list<std::string_view> keys) const
   }
 }
 
+std::string config_node::path_to(std::string_view key) const {
+  if (key.empty()) return path_;
+  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+}
+
 std::string config_node::where(const YAML::Node& node, std::string_view key) const {
+  const auto path = path_to(key);
+  for (const auto& [set_path, flag] : *set_) {
+    if (!path.starts_with(set_path)) continue;
+    const auto rest = path.substr(set_path.size());
+    if (rest.empty() || rest.front() == '.' || rest.front() == '[') return flag + rest;
+  }
   const auto mark = node && !node.Mark().is_null() ? node.Mark() : node_.Mark();
-  std::string path = path_;
-  if (!key.empty()) path = path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
-  if (mark.is_null()) return fmt::format("--set: {}", path);
   return fmt::format("{}:{}: {}", file_, mark.line + 1, path);
 }
 

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +28,9 @@ class config_node {
   /// `name` stands for the file in messages.
   static config_node parse_text(const std::string& text, const std::string& name);
 
-  /// Sets key.path to a value, as --set key.path=value does; messages about it say "--set".
-  void set(std::string_view key_path, const std::string& value);
+  /// Sets key.path to a value, which is YAML, as --set key.path=value does. Messages about it begin with `flag`, by
+  /// default "--set: key.path". Throws input_error for a path through a value that is no map.
+  void set(std::string_view key_path, const std::string& value, const std::string& flag = "");
 
   bool has(std::string_view key) const;
   bool is_map() const { return node_.IsMap(); }
@@ -74,14 +77,18 @@ class config_node {
   [[noreturn]] void fail(std::string_view key, const std::string& expected) const;
 
  private:
-  config_node(YAML::Node node, std::string file, std::string path)
-      : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {}
+  using flags = std::map<std::string, std::string>;
+
+  config_node(YAML::Node node, std::string file, std::string path, std::shared_ptr<flags> set)
+      : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)), set_(std::move(set)) {}
+  std::string path_to(std::string_view key) const;
   std::string where(const YAML::Node& node, std::string_view key) const;
   YAML::Node child(std::string_view key) const;
 
   YAML::Node node_;
   std::string file_;
-  std::string path_;  ///< dotted path of this node from the root
+  std::string path_;            ///< dotted path of this node from the root
+  std::shared_ptr<flags> set_;  ///< what was set, by dotted path; one for the whole file
 };
 
 }  // namespace attnsim

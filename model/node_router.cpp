@@ -100,8 +100,8 @@ std::vector<vertex_id> build_nodes(network& net, int nodes, const node_shape& sh
 
 network build_node_network(const config_node& root, int nodes, int devices_per_node) {
   node_shape shape{.devices = devices_per_node, .nics = {}};
+  if (!root.has("fabric") && nodes > 1) root.fail("fabric", "missing");
   const bool joined = root.has("fabric") && root.at("fabric").get<std::string>("kind") != "none";
-  if (!joined && nodes > 1) root.fail("nodes", "expected a fabric that joins the nodes");
   if (joined || root.has("nics")) shape.nics = read_nics(root.at("nics"), devices_per_node);
   auto kind = read_inside(root, shape);
   network net;

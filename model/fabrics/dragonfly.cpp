@@ -18,6 +18,7 @@ namespace attnsim {
 namespace {
 
 constexpr int most_groups = 4096, most_routers = 4096, most_nodes = 4096, most_links = 4096;
+constexpr int most_total_routers = 1 << 20;
 
 class dragonfly : public fabric {
  public:
@@ -62,6 +63,9 @@ class dragonfly : public fabric {
   }
 
   void check_sizes(const config_node& config, const fabric_site& site) const {
+    if (std::int64_t{groups_} * routers_ > most_total_routers) {
+      config.fail("groups", fmt::format("expected at most {} routers", most_total_routers));
+    }
     const auto room = std::int64_t{groups_} * routers_ * nics_per_router_ / site.nics_per_node;
     if (room < site.nodes) {
       config.fail("groups", fmt::format("not enough room: {} nodes fit, the cluster has {}", room,

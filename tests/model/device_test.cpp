@@ -89,7 +89,8 @@ TEST(read_device, refuses_bad_values) {
   EXPECT_ERROR(
       read(required + "speed: 1\n"), input_error,
       "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
-      "roofline_efficiency, kernel_launch, communication_slowdown, transports, kernels");
+      "roofline_efficiency, kernel_launch, communication_slowdown, uncertainty, transports, "
+      "kernels");
   EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
                "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");
   EXPECT_ERROR(read(required + "communication_slowdown: 0.5\n"), input_error,
