@@ -34,7 +34,8 @@ void apply(const cluster_overrides& overrides, config_node& root) {
 /// --set device.KEY of a profile in a file of its own.
 void apply_to_device(const cluster_overrides& overrides, config_node& device) {
   for (const auto& [key, value] : overrides.set) {
-    if (key.starts_with(device_prefix)) device.set(key.substr(device_prefix.size()), value, "--set: " + key);
+    if (key.starts_with(device_prefix))
+      device.set(key.substr(device_prefix.size()), value, "--set: " + key);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <boost/graph/strong_components.hpp>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -67,7 +68,18 @@ class shortest_path_router : public router {
     std::reverse(path.begin() + static_cast<std::ptrdiff_t>(first), path.end());
   }
 
-  bool reaches(int from, int to) const { return lengths_from(from)[device(to)] != unreachable; }
+  /// Throws through `fail(from, to)` for a device that another one cannot reach.
+  template <typename Fail>
+  void check_reachable(Fail fail) const {
+    std::vector<int> component(boost::num_vertices(graph_));
+    boost::strong_components(
+        graph_, boost::make_iterator_property_map(component.begin(),
+                                                  boost::get(boost::vertex_index, graph_)));
+    for (int d = 1; d < static_cast<int>(devices_.size()); ++d) {
+      if (component[device(d)] == component[device(0)]) continue;
+      lengths_from(0)[device(d)] == unreachable ? fail(0, d) : fail(d, 0);
+    }
+  }
 
  private:
   vertex_id device(int i) const { return devices_[static_cast<std::size_t>(i)]; }
@@ -140,18 +152,6 @@ void read_link(const config_node& item, const vertex_names& names, network& net)
   if (item.get<bool>("duplex", true)) net.add_link(to, from, rate, latency, kind);
 }
 
-void check_reachable(const shortest_path_router& router, const network& net,
-                     const config_node& graph) {
-  const auto fail = [&](int from, int to) {
-    graph.fail("links", fmt::format("no path from {} to {}", net.name(net.device(from)),
-                                    net.name(net.device(to))));
-  };
-  for (int d = 1; d < net.devices(); ++d) {
-    if (!router.reaches(0, d)) fail(0, d);
-    if (!router.reaches(d, 0)) fail(d, 0);
-  }
-}
-
 }  // namespace
 
 network build_explicit_graph(const config_node& graph) {
@@ -162,7 +162,10 @@ network build_explicit_graph(const config_node& graph) {
     for (const auto& item : graph.at("links").items()) read_link(item, names, net);
   }
   auto router = std::make_unique<shortest_path_router>(net);
-  check_reachable(*router, net, graph);
+  router->check_reachable([&](int from, int to) {
+    graph.fail("links", fmt::format("no path from {} to {}", net.name(net.device(from)),
+                                    net.name(net.device(to))));
+  });
   net.set_router(std::move(router));
   return net;
 }

@@ -5,7 +5,8 @@
 //
 // kind of a vertex: device, nic or switch; `node` is optional. kind of a link: nvlink, pcie or
 // network (the default). Routes are shortest by latency, then by hops; the hash of the pair chooses
-// among equal ones.
+// among equal ones. Path lengths from a device are worked out at its first message and kept, 8
+// bytes a vertex.
 #pragma once
 
 #include "model/config.hpp"

@@ -120,8 +120,9 @@ void clos::build(const fabric_site& site) {
   nics_ = nic_links(site, [&](int nic) { return leaves[static_cast<std::size_t>(leaf_of(nic))]; });
   first_uplink_ = next_link();
   if (leaves_ == 1) return;
-  for (std::int64_t i = 0; i < std::int64_t{pods_} * uplinks_; ++i)
+  for (std::int64_t i = 0; i < std::int64_t{pods_} * uplinks_; ++i) {
     spines.push_back(net.add_switch("spine"));
+  }
   for (std::int64_t i = 0; i < std::int64_t{leaves_} * uplinks_; ++i) {
     const auto leaf = i / uplinks_, spine = leaf / leaves_per_pod_ * uplinks_ + i % uplinks_;
     net.add_duplex(leaves[static_cast<std::size_t>(leaf)], spines[static_cast<std::size_t>(spine)],
@@ -130,8 +131,9 @@ void clos::build(const fabric_site& site) {
   first_core_ = next_link();
   if (pods_ == 1) return;
   std::vector<vertex_id> cores;
-  for (std::int64_t i = 0; i < std::int64_t{uplinks_} * core_uplinks_; ++i)
+  for (std::int64_t i = 0; i < std::int64_t{uplinks_} * core_uplinks_; ++i) {
     cores.push_back(net.add_switch("core"));
+  }
   for (std::int64_t i = 0; i < std::int64_t{pods_} * uplinks_ * core_uplinks_; ++i) {
     net.add_duplex(spines[static_cast<std::size_t>(i / core_uplinks_)],
                    cores[static_cast<std::size_t>(i) % cores.size()], core_rate_, latency_,

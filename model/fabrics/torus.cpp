@@ -46,16 +46,10 @@ class torus : public fabric {
 
     int coordinate(int router) const { return router / stride % extent; }
     int links_of_line() const { return ring ? extent : extent - 1; }
-    /// The duplex link from a router to the next one of its line.
-    link_id after(int router) const {
-      const int line = router / (stride * extent) * stride + router % stride;
-      return first + 2 * static_cast<link_id>(line * links_of_line() + coordinate(router));
-    }
-    int next(int router) const {
-      return coordinate(router) + 1 < extent ? router + stride : router - (extent - 1) * stride;
-    }
-    int previous(int router) const {
-      return coordinate(router) > 0 ? router - stride : router + (extent - 1) * stride;
+    /// The duplex link from the first router of a router's line to the second.
+    link_id line(int router) const {
+      const int number = router / (stride * extent) * stride + router % stride;
+      return first + 2 * static_cast<link_id>(number * links_of_line());
     }
   };
 
@@ -90,11 +84,11 @@ class torus : public fabric {
       d.first = static_cast<link_id>(net.links().size());
       for (int line = 0; line < routers_ / d.extent; ++line) {
         const int start = line / d.stride * d.stride * d.extent + line % d.stride;
+        const auto at = [&](int i) {
+          return routers[static_cast<std::size_t>(start + i % d.extent * d.stride)];
+        };
         for (int i = 0; i < d.links_of_line(); ++i) {
-          const int router = start + i * d.stride;
-          net.add_duplex(routers[static_cast<std::size_t>(router)],
-                         routers[static_cast<std::size_t>(d.next(router))], rate, latency,
-                         link_kind::network);
+          net.add_duplex(at(i), at(i + 1), rate, latency, link_kind::network);
         }
       }
     }
@@ -107,15 +101,17 @@ class torus : public fabric {
     const int back = d.extent - ahead;
     const bool tie_goes_ahead = flow / static_cast<std::uint64_t>(d.stride) & 1;
     const bool go_ahead = d.ring ? ahead < back || (ahead == back && tie_goes_ahead) : goal > from;
-    while (d.coordinate(at) != goal) {
+    const auto line = d.line(at);
+    for (int i = from; i != goal;) {
       if (go_ahead) {
-        path.push_back(d.after(at));
-        at = d.next(at);
+        path.push_back(line + 2 * static_cast<link_id>(i));
+        i = i + 1 == d.extent ? 0 : i + 1;
       } else {
-        at = d.previous(at);
-        path.push_back(d.after(at) + 1);
+        i = i == 0 ? d.extent - 1 : i - 1;
+        path.push_back(line + 2 * static_cast<link_id>(i) + 1);
       }
     }
+    at += (goal - from) * d.stride;
   }
 
   int nics_per_router_;
