@@ -1,0 +1,14 @@
+// The commands of the program `attnsim`: each adds itself to the command line with its help and runs as its callback.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace attnsim::cli {
+
+void add_predict(CLI::App&);
+void add_plan(CLI::App&);
+void add_topology(CLI::App&);
+void add_schedules(CLI::App&);
+void add_completion(CLI::App&);
+
+}  // namespace attnsim::cli

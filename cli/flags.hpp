@@ -1,0 +1,67 @@
+// The flags that several commands share, and what they stand for.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/cluster.hpp"
+#include "model/strategy.hpp"
+
+namespace attnsim::cli {
+
+/// CLUSTER, --nodes, --device, --set, --ranks.
+struct cluster_flags {
+  std::string name;
+  std::string nodes, device, ranks;
+  std::vector<std::string> set;
+
+  void add_to(CLI::App&);
+  cluster read() const;
+  /// --ranks, or all devices. Throws infeasible when the cluster has fewer.
+  int ranks_of(const cluster&) const;
+};
+
+/// --seq, --batch, --heads, --kv-heads, --head-dim, --mask, --window, --dtype, --pass, --model, --pad.
+struct workload_flags {
+  std::string sequence, batch = "1", heads, kv_heads, head_dim, mask = "causal", window = "0", dtype = "bf16",
+              pass = "both", model;
+  bool pad = false;
+
+  void add_to(CLI::App&);
+  /// With --pad the sequence grows to the next multiple that `unit` tokens need.
+  attention read(std::int64_t unit) const;
+  pass_kind read_pass() const;
+};
+
+/// --schedule, --grid, --tokens, --placement, --kernel, --kv-order, --reduction, --partials, --gradients.
+struct strategy_flags {
+  std::string schedule = "ring", grid, tokens, placement, kernel, order, reduction, partials, gradients;
+
+  /// `with_schedule`: predict chooses one schedule; plan has --schedules instead.
+  void add_to(CLI::App&, bool with_schedule);
+  /// Tokens not given: zigzag for ring, striped for the others, contiguous under a full mask. Order not given: the paper's
+  /// transposed order for Attention2D where it applies.
+  strategy read(mask_kind) const;
+};
+
+/// --format and --quiet.
+struct output_flags {
+  std::string format = "table";
+  bool quiet = false;
+
+  void add_to(CLI::App&);
+};
+
+/// Runs a parser that throws std::invalid_argument with what is expected; the message then names the flag and value.
+template <typename Parser>
+auto parse_flag(const std::string& flag, const std::string& text, Parser parser) {
+  try {
+    return parser(text);
+  } catch (const std::invalid_argument& e) {
+    throw input_error(flag, text, e.what());
+  }
+}
+
+}  // namespace attnsim::cli

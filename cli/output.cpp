@@ -1,0 +1,145 @@
+#include "cli/output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/error.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+std::string grid_of(const strategy& s) { return fmt::format("{}x{}", s.rows, s.cols); }
+
+std::string schedule_of(const strategy& s) {
+  return s.order == kv_order::transposed ? s.schedule + " (transposed)" : s.schedule;
+}
+
+std::string bound_by(const bottleneck& b) { return fmt::format("{} {} ({:.0f} %)", b.kind, b.name, 100 * b.share); }
+
+bool starts_with_digit(const std::string& text) {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0;
+}
+
+/// Quoted when it holds a comma or a quote (RFC 4180).
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_field(const nlohmann::ordered_json& value) {
+  return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+}  // namespace
+
+output_format parse_format(const std::string& text) {
+  if (text == "table") return output_format::table;
+  if (text == "json") return output_format::json;
+  if (text == "csv") return output_format::csv;
+  throw input_error("--format", text, "expected one of: table, json, csv");
+}
+
+nlohmann::ordered_json to_json(const prediction& p) {
+  return {
+      {"schema", "attnsim.prediction.1"},
+      {"cluster", p.cluster},
+      {"ranks", p.ranks},
+      {"schedule", p.chosen.schedule},
+      {"grid", {p.chosen.rows, p.chosen.cols}},
+      {"tokens", name_of(p.chosen.tokens)},
+      {"placement", p.chosen.placement},
+      {"kv_order", name_of(p.chosen.order)},
+      {"time_s", p.time.value()},
+      {"time_interval_s", {p.low.value(), p.high.value()}},
+      {"compute_s", p.compute.value()},
+      {"exposed_communication_s", p.exposed_communication.value()},
+      {"bytes_sent_per_rank", {{"max", p.most_bytes_sent.value()}, {"mean", p.mean_bytes_sent}}},
+      {"peak_memory_bytes", p.peak_memory.value()},
+      {"tflops_per_device", p.rate_per_device.value() / 1e12},
+      {"bottleneck", {{"kind", p.bottleneck.kind}, {"name", p.bottleneck.name}, {"share", p.bottleneck.share}}},
+      {"feasible", p.feasible},
+      {"warnings", p.warnings},
+  };
+}
+
+std::string text_table::str() const {
+  std::vector<std::size_t> width(rows_[0].size());
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < rows_[r].size(); ++i) {
+      const auto& sample = rows_[std::min<std::size_t>(std::max<std::size_t>(r, 1), rows_.size() - 1)][i];
+      const bool right = starts_with_digit(sample);
+      line += right ? fmt::format("{:>{}}  ", rows_[r][i], width[i]) : fmt::format("{:<{}}  ", rows_[r][i], width[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string to_table(const prediction& p) {
+  std::string text;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<24}{}\n", name, value);
+  };
+  const auto& a = p.problem;
+  line("cluster", fmt::format("{}, {} ranks", p.cluster, p.ranks));
+  line("problem", fmt::format("{} tokens x {}, {} heads, {} K/V heads of {}, {}, {}", a.sequence, a.batch, a.heads,
+                              a.kv_heads, a.head_dim, name_of(a.mask), name_of(a.dtype)));
+  line("strategy", fmt::format("{} {}, {} tokens, {}", schedule_of(p.chosen), grid_of(p.chosen), name_of(p.chosen.tokens),
+                               p.chosen.placement));
+  line("time", fmt::format("{}  [{} to {}]", to_string(p.time), to_string(p.low), to_string(p.high)));
+  for (const auto& one : p.passes) {
+    line(fmt::format("  {}", name_of(one.pass)),
+         fmt::format("{}: compute {}, exposed communication {}", to_string(one.time), to_string(one.compute),
+                     to_string(one.exposed_communication)));
+    line("    bound by", bound_by(one.bottleneck));
+    line("    sends", fmt::format("{} a rank at most", to_string(one.most_bytes_sent)));
+    line("    memory", fmt::format("{}: own shards {}, working {}, scratch {}", to_string(one.memory.peak),
+                                   to_string(one.memory.resident), to_string(one.memory.working),
+                                   to_string(one.memory.scratch)));
+  }
+  line("rate", fmt::format("{} a device", to_string(p.rate_per_device)));
+  for (const auto& warning : p.warnings) line("warning", warning);
+  return text;
+}
+
+std::string to_table(const std::vector<prediction>& ranked) {
+  text_table table({"#", "schedule", "grid", "tokens", "placement", "time", "compute", "exposed", "rate/device",
+                    "sent/rank", "memory", "bound by"});
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const auto& p = ranked[i];
+    table.add({fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p.chosen), std::string(name_of(p.chosen.tokens)),
+               p.chosen.placement, to_string(p.time), to_string(p.compute), to_string(p.exposed_communication),
+               to_string(p.rate_per_device), to_string(p.most_bytes_sent), to_string(p.peak_memory),
+               bound_by(p.bottleneck)});
+  }
+  return table.str();
+}
+
+std::string to_csv(const std::vector<prediction>& list) {
+  std::string header, rows;
+  for (const auto& p : list) {
+    const auto flat = to_json(p).flatten();
+    std::string row;
+    header.clear();
+    for (const auto& [key, value] : flat.items()) {
+      if (key.starts_with("/warnings")) continue;
+      auto name = key.substr(1);
+      std::replace(name.begin(), name.end(), '/', '.');
+      header += (header.empty() ? "" : ",") + csv_field(name);
+      row += (row.empty() ? "" : ",") + csv_field(value);
+    }
+    rows += row + "\n";
+  }
+  return header + "\n" + rows;
+}
+
+}  // namespace attnsim::cli

@@ -1,0 +1,66 @@
+#include "sim/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/output.hpp"
+#include "model/error.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+struct predict_flags {
+  cluster_flags cluster;
+  workload_flags workload;
+  strategy_flags strategy;
+  output_flags output;
+  std::string by = "simulation";
+};
+
+reader_kind parse_reader(const std::string& text) {
+  if (text == "simulation") return reader_kind::simulation;
+  if (text == "analytic") return reader_kind::analytic;
+  throw input_error("--by", text, "expected one of: simulation, analytic");
+}
+
+void run(const predict_flags& flags) {
+  const auto format = parse_format(flags.output.format);
+  const auto by = parse_reader(flags.by);
+  const auto c = flags.cluster.read();
+  const int ranks = flags.cluster.ranks_of(c);
+  const auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
+  const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
+  const auto p = predict(c, problem, chosen, ranks, flags.workload.read_pass(), by);
+  switch (format) {
+    case output_format::table: fmt::print("{}", to_table(p)); break;
+    case output_format::json: fmt::print("{}\n", to_json(p).dump(2)); break;
+    case output_format::csv: fmt::print("{}", to_csv({p})); break;
+  }
+  if (!p.feasible) {
+    throw infeasible(fmt::format("{} {}x{} {}; try more ranks, a smaller batch or attnsim plan", p.chosen.schedule,
+                                 p.chosen.rows, p.chosen.cols, p.warnings.front()));
+  }
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  auto flags = std::make_shared<predict_flags>();
+  auto* command = app.add_subcommand("predict", "time, traffic and memory of one strategy");
+  flags->cluster.add_to(*command);
+  flags->workload.add_to(*command);
+  flags->strategy.add_to(*command, true);
+  flags->output.add_to(*command);
+  command->add_option("--by", flags->by, "simulation or analytic")->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  attnsim predict nd-h100-v5 --seq 1M --model llama3-70b --schedule ring\n"
+      "  attnsim predict nd-a100-v4 --nodes 8 --seq 128K --heads 40 --schedule attention2d --grid 8x8\n"
+      "  attnsim predict cluster.yaml --seq 256K --heads 32 --kv-heads 8 --schedule mesh --grid 16x4 --format json");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace attnsim::cli

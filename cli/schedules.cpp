@@ -1,0 +1,21 @@
+#include "model/schedules/schedules.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+
+namespace attnsim::cli {
+
+void add_schedules(CLI::App& app) {
+  auto* command = app.add_subcommand("schedules", "the algorithms that can be predicted");
+  command->callback([] {
+    text_table table({"schedule", "what it does", "source"});
+    for (const auto& a : algorithms()) {
+      table.add({std::string(a.name), std::string(a.summary), std::string(a.source)});
+    }
+    fmt::print("{}", table.str());
+  });
+}
+
+}  // namespace attnsim::cli
