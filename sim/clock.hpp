@@ -3,7 +3,6 @@
 // +-106 days; `never` is its end and stands for "no such time".
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -21,7 +20,8 @@ constexpr double to_seconds(picoseconds time) {
 inline picoseconds to_picoseconds(double seconds) {
   constexpr double range = 9.2e18;
   const double time = seconds * 1e12;
-  return time < range ? static_cast<picoseconds>(std::llround(time)) : never;
+  if (!(time < range)) return never;
+  return static_cast<picoseconds>(time < 0 ? time - 0.5 : time + 0.5);
 }
 
 }  // namespace attnsim

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace attnsim {
 namespace {
@@ -14,9 +16,12 @@ std::int64_t fixed(double rate, double scale) {
 
 }  // namespace
 
-fair_shares::fair_shares(std::span<const double> capacities) {
+fair_shares::fair_shares(std::span<const double> capacities)
+    : nowhere_(static_cast<link_id>(capacities.size())) {
   require_capacities(capacities);
   for (const double capacity : capacities) add_link(capacity);
+  add_link(1);
+  links_[nowhere_].in_region = true;  // so that it never joins
 }
 
 void fair_shares::add_link(double capacity) {
@@ -24,7 +29,8 @@ void fair_shares::add_link(double capacity) {
   capacities_.push_back(fixed(capacity, scale));
   links_.push_back({capacities_.back(), scale});
   levels_.push_back(unlimited);
-  crossings_.emplace_back();
+  levels_before_.push_back(unlimited);
+  lists_.emplace_back();
   shares_.resize(links_.size());
 }
 
@@ -50,7 +56,9 @@ void fair_shares::set_flows(bundle_id id, std::uint32_t flows) {
 }
 
 double fair_shares::load(link_id link) const {
-  return static_cast<double>(capacities_[link] - links_[link].room) / links_[link].scale;
+  const double others =
+      static_cast<double>(capacities_[link] - links_[link].room) / links_[link].scale;
+  return owned(link) == 0 ? others : others + lists_[link].owned_weight * levels_[link];
 }
 
 std::span<const link_use> fair_shares::path(bundle_id id) const {
@@ -93,7 +101,7 @@ void fair_shares::keep_changed() {
 
 bool fair_shares::alone(bundle_id id) const {
   return std::ranges::all_of(hops(bundles_[id]),
-                             [this](const hop& h) { return crossings_[h.link].list.size() == 1; });
+                             [this](const hop& h) { return lists_[h.link].crossings.size() == 1; });
 }
 
 void fair_shares::settle_alone(bundle_id id) {
@@ -116,28 +124,58 @@ void fair_shares::settle_alone(bundle_id id) {
       slowest = h.link;
     }
   }
-  levels_[slowest] = level;
   for (const hop& h : hops(b)) {
+    if (h.link == slowest) continue;
     links_[h.link].room -= fixed(h.weight * level, links_[h.link].scale);
   }
   own(id, slowest);
+  levels_[slowest] = level;
+  lists_[slowest].owned_weight = lists_[slowest].weights[0];
 }
 
 void fair_shares::attach(bundle_id id) {
   const bundle_state& b = bundles_[id];
   for (std::uint32_t i = b.first_hop; i < b.end_hop; ++i) {
-    std::vector<crossing>& list = crossings_[hops_[i].link].list;
-    hops_[i].slot = static_cast<std::uint32_t>(list.size());
-    list.push_back({id, b.first_hop, b.end_hop, i});
+    crossing_list& list = lists_[hops_[i].link];
+    widen(hops_[i].link, b.end_hop - b.first_hop - 1);
+    hops_[i].slot = static_cast<std::uint32_t>(list.crossings.size());
+    list.crossings.push_back({id, i});
+    list.weights.push_back(0);
+    list.others.resize(list.others.size() + list.width, {nowhere_, 0});
+  }
+  write_rows(id);
+}
+
+void fair_shares::widen(link_id link, std::uint32_t width) {
+  crossing_list& list = lists_[link];
+  if (width <= list.width) return;
+  std::vector<link_use> others(list.crossings.size() * width, {nowhere_, 0});
+  for (std::size_t slot = 0; slot < list.crossings.size(); ++slot) {
+    std::ranges::copy(list.row(slot), others.begin() + slot * width);
+  }
+  list.others = std::move(others);
+  list.width = width;
+}
+
+void fair_shares::write_rows(bundle_id id) {
+  for (const hop& here : hops(bundles_[id])) {
+    crossing_list& list = lists_[here.link];
+    list.weights[here.slot] = here.weight;
+    link_use* other = list.others.data() + here.slot * list.width;
+    for (const hop& h : hops(bundles_[id])) {
+      if (&h != &here) *other++ = {h.link, h.weight};
+    }
   }
 }
 
 void fair_shares::detach(bundle_id id) {
   disown(id);
   for (const hop& h : hops(bundles_[id])) {
-    std::vector<crossing>& list = crossings_[h.link].list;
-    exchange(h.link, h.slot, static_cast<std::uint32_t>(list.size() - 1));
-    list.pop_back();
+    crossing_list& list = lists_[h.link];
+    exchange(h.link, h.slot, static_cast<std::uint32_t>(list.crossings.size() - 1));
+    list.crossings.pop_back();
+    list.weights.pop_back();
+    list.others.resize(list.others.size() - list.width);
   }
 }
 
@@ -148,22 +186,27 @@ void fair_shares::own(bundle_id id, link_id link) {
   disown(id);
   b.owner = link;
   const auto h = std::ranges::find(hops(b), link, &hop::link);
-  exchange(link, h->slot, crossings_[link].owned++);
+  exchange(link, h->slot, lists_[link].owned++);
 }
 
 void fair_shares::disown(bundle_id id) {
   bundle_state& b = bundles_[id];
   if (b.owner == none) return;
   const auto h = std::ranges::find(hops(b), b.owner, &hop::link);
-  exchange(b.owner, h->slot, --crossings_[b.owner].owned);
+  exchange(b.owner, h->slot, --lists_[b.owner].owned);
   b.owner = none;
 }
 
 void fair_shares::exchange(link_id link, std::uint32_t slot, std::uint32_t other) {
-  std::vector<crossing>& list = crossings_[link].list;
-  std::swap(list[slot], list[other]);
-  hops_[list[slot].hop].slot = slot;
-  hops_[list[other].hop].slot = other;
+  if (slot == other) return;
+  crossing_list& list = lists_[link];
+  std::swap(list.crossings[slot], list.crossings[other]);
+  std::swap(list.weights[slot], list.weights[other]);
+  link_use* const others = list.others.data();
+  std::swap_ranges(others + slot * list.width, others + (slot + 1) * list.width,
+                   others + other * list.width);
+  hops_[list.crossings[slot].hop].slot = slot;
+  hops_[list.crossings[other].hop].slot = other;
 }
 
 // The limit of a bundle is per flow: its private link has the weight of one flow, whatever their
@@ -175,6 +218,7 @@ void fair_shares::update_weights(bundle_id id) {
     hops_[i].weight = flows * uses_[i].weight;
   }
   b.flows_before = b.flows;
+  write_rows(id);
 }
 
 // Puts all links of changed bundles and what depends on them into the region, then changes the
@@ -182,47 +226,49 @@ void fair_shares::update_weights(bundle_id id) {
 void fair_shares::open_region() {
   region_begin_ = released_ = changed_.size();
   for (const bundle_id id : touched_) {
-    for (const hop& h : hops(bundles_[id])) join(h.link);
+    for (const hop& h : hops(bundles_[id])) {
+      if (!links_[h.link].in_region) join(h.link);
+    }
   }
   release_owned();
   for (const bundle_id id : touched_) {
-    const bool fresh = bundles_[id].flows_before == 0;
-    for (const hop& h : hops(bundles_[id])) {
-      links_[h.link].free_weight -= h.weight;
-      links_[h.link].free -= fresh ? 0 : 1;
-    }
+    if (bundles_[id].flows_before > 0) count_released(id, -1);
     update_weights(id);
-    if (bundles_[id].flows == 0) {
-      detach(id);
-      continue;
-    }
-    for (const hop& h : hops(bundles_[id])) {
-      links_[h.link].free_weight += h.weight;
-      ++links_[h.link].free;
-    }
+    bundles_[id].flows > 0 ? count_released(id, 1) : detach(id);
   }
 }
 
+void fair_shares::count_released(bundle_id id, int sign) {
+  for (const hop& h : hops(bundles_[id])) {
+    links_[h.link].free_weight += sign * h.weight;
+    links_[h.link].free += sign;
+  }
+  unsettled_ += sign;
+}
+
 void fair_shares::join(link_id link) {
-  if (links_[link].in_region) return;
   links_[link].in_region = true;
   changed_.push_back({link, levels_[link]});
+  levels_before_[link] = levels_[link];
   levels_[link] = unlimited;
 }
 
 void fair_shares::release_owned() {
   for (; released_ < changed_.size(); ++released_) {
     const auto [owner, level] = changed_[released_];
-    const crossing_list& all = crossings_[owner];
-    for (std::uint32_t i = 0; i < all.owned; ++i) {
-      for (const hop& h : hops(all.list[i])) {
-        link_state& link = links_[h.link];
-        link.room += fixed(h.weight * level, link.scale);
-        link.free_weight += h.weight;
-        ++link.free;
-        join(h.link);
-      }
+    const crossing_list& list = lists_[owner];
+    if (list.owned == 0) continue;
+    link_state* const links = links_.data();
+    for (const link_use& use : list.owned_rows()) {
+      link_state& link = links[use.link];
+      link.room += fixed(use.weight * level, link.scale);
+      link.free_weight += use.weight;
+      ++link.free;
+      if (!link.in_region) join(use.link);
     }
+    links_[owner].free_weight += list.owned_weight;
+    links_[owner].free += list.owned;
+    unsettled_ += list.owned;
   }
 }
 
@@ -234,7 +280,7 @@ double fair_shares::share(link_id id) const {
 void fair_shares::fill() {
   double floor = 0;
   enqueue_open();
-  while (!shares_.empty()) {
+  while (unsettled_ > 0) {
     const link_id link = shares_.top();
     if (links_[link].free == 0) {
       shares_.erase(link);
@@ -255,6 +301,7 @@ void fair_shares::fill() {
     settle(link, level);
     floor = level;
   }
+  shares_.clear();
 }
 
 void fair_shares::enqueue_open() {
@@ -267,18 +314,23 @@ void fair_shares::enqueue_open() {
 // Whether a bundle that was not released is faster than the level; then its owner has joined the
 // region. Otherwise lists the released bundles that the link takes over from other owners.
 bool fair_shares::overtaken(link_id link, double level) {
-  const double limit = level * tie;
-  const crossing_list& all = crossings_[link];
   taken_over_.clear();
-  for (std::size_t i = all.owned; i < all.list.size(); ++i) {
+  const crossing_list& list = lists_[link];
+  if (level >= levels_before_[link] && links_[link].free == list.owned) return false;
+  const double limit = level * tie;
+  const double* const levels = levels_.data();
+  const link_use* use = list.others.data() + std::size_t{list.owned} * list.width;
+  for (std::size_t slot = list.owned; slot < list.crossings.size(); ++slot) {
     double rate = unlimited;
-    for (const hop& h : hops(all.list[i])) rate = std::min(rate, levels_[h.link]);
+    for (const link_use* const end = use + list.width; use != end; ++use) {
+      rate = std::min(rate, levels[use->link]);
+    }
     if (rate <= limit) continue;
-    const bundle_id id = all.list[i].bundle;
-    if (rate < unlimited) {
-      join(bundles_[id].owner);
-    } else {
+    const bundle_id id = list.crossings[slot].bundle;
+    if (rate == unlimited) {
       taken_over_.push_back(id);
+    } else if (!links_[bundles_[id].owner].in_region) {
+      join(bundles_[id].owner);
     }
   }
   if (released_ == changed_.size()) return false;
@@ -287,17 +339,19 @@ bool fair_shares::overtaken(link_id link, double level) {
 }
 
 void fair_shares::settle(link_id owner, double level) {
-  levels_[owner] = level;
   for (const bundle_id id : taken_over_) own(id, owner);
-  const crossing_list& all = crossings_[owner];
-  for (std::uint32_t i = 0; i < all.owned; ++i) {
-    for (const hop& h : hops(all.list[i])) {
-      link_state& link = links_[h.link];
-      link.room -= fixed(h.weight * level, link.scale);
-      link.free_weight -= h.weight;
-      --link.free;
-    }
+  crossing_list& list = lists_[owner];
+  link_state* const links = links_.data();
+  for (const link_use& use : list.owned_rows()) {
+    link_state& link = links[use.link];
+    link.room -= fixed(use.weight * level, link.scale);
+    link.free_weight -= use.weight;
+    --link.free;
   }
+  levels_[owner] = level;
+  list.owned_weight = std::accumulate(list.weights.begin(), list.weights.begin() + list.owned, 0.0);
+  links_[owner].free = 0;
+  unsettled_ -= list.owned;
 }
 
 void fair_shares::close_region() {

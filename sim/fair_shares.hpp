@@ -93,8 +93,8 @@ class fair_shares {
   double load(link_id link) const;
   /// The link that determines the bundle's rate, level(owner); `none` for a bundle without flows.
   link_id owner(bundle_id bundle) const { return bundles_[bundle].owner; }
-  std::uint32_t owned(link_id link) const { return crossings_[link].owned; }
-  bundle_id owned(link_id link, std::uint32_t i) const { return crossings_[link].list[i].bundle; }
+  std::uint32_t owned(link_id link) const { return lists_[link].owned; }
+  bundle_id owned(link_id link, std::uint32_t i) const { return lists_[link].crossings[i].bundle; }
 
   /// The path as it was added, with the weight of one flow.
   std::span<const link_use> path(bundle_id bundle) const;
@@ -115,21 +115,33 @@ class fair_shares {
     bool touched = false;
   };
   struct link_state {
-    std::int64_t room;       // capacity not taken by settled bundles, times scale
+    std::int64_t room;       // capacity not taken by settled bundles of other owners, times scale
     double scale;            // a power of two: capacity * scale is in [2^61, 2^62)
     double free_weight = 0;  // of the released bundles
     std::uint32_t free = 0;  // how many of them
     bool in_region = false;
   };
-  struct crossing {
-    bundle_id bundle;
-    std::uint32_t first_hop;
-    std::uint32_t end_hop;
-    std::uint32_t hop;  // the one on this link
-  };
+  // The bundles that cross a link, the owned ones first. What filling needs of a bundle lies in
+  // rows, so that it walks through memory once: its weight here, and `width` other links of its
+  // path, padded with link nowhere_.
   struct crossing_list {
-    std::vector<crossing> list;  // the owned ones first
+    struct crossing {
+      bundle_id bundle;
+      std::uint32_t hop;  // the one on this link
+    };
+    std::vector<crossing> crossings;
+    std::vector<double> weights;
+    std::vector<link_use> others;
+    std::uint32_t width = 0;
     std::uint32_t owned = 0;
+    double owned_weight = 0;
+
+    std::span<const link_use> row(std::size_t slot) const {
+      return {others.data() + slot * width, width};
+    }
+    std::span<const link_use> owned_rows() const {
+      return {others.data(), std::size_t{owned} * width};
+    }
   };
 
   void add_link(double capacity);
@@ -139,9 +151,6 @@ class fair_shares {
   std::span<const hop> hops(const bundle_state& b) const {
     return {hops_.data() + b.first_hop, hops_.data() + b.end_hop};
   }
-  std::span<hop> hops(const crossing& c) {
-    return {hops_.data() + c.first_hop, hops_.data() + c.end_hop};
-  }
   double share(link_id link) const;
 
   void attach(bundle_id id);
@@ -149,6 +158,8 @@ class fair_shares {
   void own(bundle_id id, link_id link);
   void disown(bundle_id id);
   void exchange(link_id link, std::uint32_t slot, std::uint32_t other);
+  void widen(link_id link, std::uint32_t width);
+  void write_rows(bundle_id id);
   void update_weights(bundle_id id);
 
   void keep_changed();
@@ -156,6 +167,7 @@ class fair_shares {
   void settle_alone(bundle_id id);
 
   void open_region();
+  void count_released(bundle_id id, int sign);
   void join(link_id link);
   void release_owned();
   void fill();
@@ -164,10 +176,12 @@ class fair_shares {
   void settle(link_id link, double level);
   void close_region();
 
-  std::vector<double> levels_;  // infinity: none, or open
+  link_id nowhere_;                    // carries nothing and never joins a region: it pads rows
+  std::vector<double> levels_;         // infinity: none, or open
+  std::vector<double> levels_before_;  // of links in the region
   std::vector<link_state> links_;
   std::vector<std::int64_t> capacities_;  // times scale
-  std::vector<crossing_list> crossings_;
+  std::vector<crossing_list> lists_;
   std::vector<bundle_state> bundles_;
   std::vector<hop> hops_;
   std::vector<link_use> uses_;  // of hops_, for one flow
@@ -175,7 +189,8 @@ class fair_shares {
   std::vector<bundle_id> touched_;
   std::vector<change> changed_;  // bundles alone first, then the region
   std::size_t region_begin_ = 0;
-  std::size_t released_ = 0;  // the links before have released their bundles
+  std::uint32_t unsettled_ = 0;  // released bundles
+  std::size_t released_ = 0;     // the links before have released their bundles
   index_heap<double> shares_;
   std::vector<bundle_id> taken_over_;
   std::vector<move> moved_;

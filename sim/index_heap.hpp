@@ -18,6 +18,11 @@ class index_heap {
   std::uint32_t top() const { return nodes_.front().index; }
   Key top_key() const { return nodes_.front().key; }
 
+  void clear() {
+    for (const node& n : nodes_) places_[n.index] = absent;
+    nodes_.clear();
+  }
+
   /// Inserts the index or changes its key. O(log size).
   void set(std::uint32_t index, Key key) {
     if (places_[index] == absent) {
@@ -70,7 +75,8 @@ class index_heap {
   void sink(std::size_t place) {
     const node moved = nodes_[place];
     for (std::size_t child; (child = 2 * place + 1) < nodes_.size(); place = child) {
-      if (child + 1 < nodes_.size() && nodes_[child + 1].key < nodes_[child].key) ++child;
+      const std::size_t right = child + 1 < nodes_.size() ? child + 1 : child;
+      child = nodes_[right].key < nodes_[child].key ? right : child;
       if (!(nodes_[child].key < moved.key)) break;
       put(place, nodes_[child]);
     }
