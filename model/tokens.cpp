@@ -117,8 +117,9 @@ std::vector<tile> merged(std::vector<tile> tiles) {
 }
 
 bool is_ascending(const token_set& set) {
-  return std::is_sorted(set.begin(), set.end(),
-                        [](const auto& a, const auto& b) { return last(a) < b.first && a.first < b.first; });
+  return std::adjacent_find(set.begin(), set.end(), [](const token_range& a, const token_range& b) {
+           return last(a) >= b.first;
+         }) == set.end();
 }
 
 /// Ascending tokens against themselves: whatever the gaps, row i sees the columns up to i.

@@ -1,0 +1,137 @@
+#include "model/tokens.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace attnsim {
+namespace {
+
+attention causal(std::int64_t sequence, std::int64_t window = 0, std::int64_t padding = 0) {
+  return {.heads = 1, .kv_heads = 1, .sequence = sequence, .padding = padding, .window = window};
+}
+
+std::vector<std::int64_t> positions(const token_set& set) {
+  std::vector<std::int64_t> result;
+  for (const auto& r : set) {
+    for (std::int64_t i = 0; i < r.count; ++i) result.push_back(r.first + i * r.stride);
+  }
+  return result;
+}
+
+TEST(tokens, layouts_of_16_tokens_over_4_ranks) {
+  EXPECT_EQ(positions(tokens_of(token_layout::contiguous, 16, 4, 1)), (std::vector<std::int64_t>{4, 5, 6, 7}));
+  EXPECT_EQ(positions(tokens_of(token_layout::striped, 16, 4, 1)), (std::vector<std::int64_t>{1, 5, 9, 13}));
+  // Eight pieces of two tokens; rank 1 has pieces 1 and 6.
+  EXPECT_EQ(positions(tokens_of(token_layout::zigzag, 16, 4, 1)), (std::vector<std::int64_t>{2, 3, 12, 13}));
+}
+
+TEST(tokens, every_layout_deals_out_every_token_once) {
+  for (const auto layout : {token_layout::contiguous, token_layout::zigzag, token_layout::striped}) {
+    std::vector<std::int64_t> all;
+    for (int chunk = 0; chunk < 6; ++chunk) {
+      const auto part = positions(tokens_of(layout, 48, 6, chunk));
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    std::sort(all.begin(), all.end());
+    for (std::int64_t i = 0; i < 48; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], i);
+  }
+}
+
+TEST(tokens, ascending_joins_interleaved_strides) {
+  // Chunks 1, 3, 5, 7 of 8 striped chunks of 32 tokens are all odd tokens.
+  token_set odd;
+  for (const int chunk : {1, 3, 5, 7}) odd.push_back(tokens_of(token_layout::striped, 32, 8, chunk)[0]);
+  EXPECT_EQ(ascending(odd), (token_set{{1, 16, 2}}));
+  // All zigzag chunks together are the sequence.
+  token_set zigzag;
+  for (int chunk = 0; chunk < 4; ++chunk) {
+    for (const auto& r : tokens_of(token_layout::zigzag, 16, 4, chunk)) zigzag.push_back(r);
+  }
+  EXPECT_EQ(ascending(zigzag), (token_set{{0, 16, 1}}));
+}
+
+TEST(kernel_tiles, zigzag_pairs_take_one_or_one_call) {
+  const auto chunk = [](int i) { return tokens_of(token_layout::zigzag, 64, 4, i); };
+  const auto a = causal(64);
+  // Own pair: ascending tokens against themselves, one causal call.
+  const auto own = kernel_tiles(chunk(1), chunk(1), a, false);
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_TRUE(own[0].mask.causal);
+  // Earlier keys: all rows see the first half of them only. Later keys: only the second half of the rows, all of them.
+  const auto earlier = kernel_tiles(chunk(2), chunk(1), a, false);
+  ASSERT_EQ(earlier.size(), 1u);
+  EXPECT_FALSE(earlier[0].mask.causal);
+  EXPECT_EQ(std::tuple(earlier[0].rows, earlier[0].cols, earlier[0].col_first), std::tuple(16, 8, 0));
+  const auto later = kernel_tiles(chunk(1), chunk(2), a, false);
+  ASSERT_EQ(later.size(), 1u);
+  EXPECT_EQ(std::tuple(later[0].rows, later[0].row_first, later[0].cols), std::tuple(8, 8, 16));
+}
+
+TEST(kernel_tiles, contiguous_keys_after_the_queries_take_no_call) {
+  const auto a = causal(64);
+  EXPECT_TRUE(kernel_tiles({{0, 16, 1}}, {{16, 16, 1}}, a, false).empty());
+  // Offset causal: 16 rows at 16..31 against keys 0..31 is one call.
+  EXPECT_EQ(kernel_tiles({{16, 16, 1}}, {{0, 32, 1}}, a, false).size(), 1u);
+}
+
+TEST(kernel_tiles, unequal_strides_are_split_unless_the_kernel_takes_staircases) {
+  const auto a = causal(64);
+  // Queries of stride 8 against keys of stride 2: four calls of stride 8.
+  EXPECT_EQ(kernel_tiles({{3, 8, 8}}, {{1, 32, 2}}, a, false).size(), 4u);
+  EXPECT_EQ(kernel_tiles({{3, 8, 8}}, {{1, 32, 2}}, a, true).size(), 1u);
+}
+
+TEST(kernel_tiles, gathered_blocks_under_a_full_mask_are_one_call) {
+  attention a = causal(64);
+  a.mask = mask_kind::full;
+  EXPECT_EQ(kernel_tiles({{0, 8, 8}, {1, 8, 8}}, {{0, 8, 8}, {4, 8, 8}, {6, 8, 8}}, a, false).size(), 1u);
+}
+
+/// Random blocks: every visible pair is in exactly one tile, where the tile's mask shows it.
+TEST(kernel_tiles, cover_every_visible_pair_once) {
+  std::mt19937 random(7);
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int round = 0; round < 500; ++round) {
+    const int chunks = 1 + pick(6);
+    const std::int64_t sequence = 2 * chunks * (1 + pick(5));
+    const auto layout = static_cast<token_layout>(pick(3));
+    attention a = causal(sequence, pick(3) == 0 ? 1 + pick(static_cast<int>(sequence)) : 0);
+    a.padding = pick(2) == 0 ? pick(static_cast<int>(sequence)) : 0;
+    const auto block = [&] {
+      token_set set;
+      for (int i = 0, first = pick(chunks), n = 1 + pick(chunks); i < n; ++i) {
+        for (const auto& r : tokens_of(layout, sequence, chunks, (first + i) % chunks)) set.push_back(r);
+      }
+      return pick(2) ? ascending(set) : set;
+    };
+    const auto queries = block(), keys = block();
+    const auto q = positions(queries), k = positions(keys);
+    std::vector<std::vector<int>> counted(q.size(), std::vector<int>(k.size()));
+    std::int64_t pairs = 0;
+    for (const auto& t : kernel_tiles(queries, keys, a, pick(2) == 0)) {
+      pairs += t.pairs();
+      for (std::int64_t i = 0; i < t.rows; ++i) {
+        for (std::int64_t j = 0; j < t.cols; ++j) {
+          if (!visible(t.mask, i, j)) continue;
+          ++counted[static_cast<std::size_t>(t.row_first + i * t.row_step)]
+                   [static_cast<std::size_t>(t.col_first + j * t.col_step)];
+        }
+      }
+    }
+    std::int64_t expected_pairs = 0;
+    const auto end = sequence - a.padding;
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      for (std::size_t j = 0; j < k.size(); ++j) {
+        const bool seen = q[i] < end && k[j] < end && k[j] <= q[i] && (a.window == 0 || k[j] > q[i] - a.window);
+        ASSERT_EQ(counted[i][j], seen ? 1 : 0) << "round " << round << " query " << q[i] << " key " << k[j];
+        expected_pairs += seen;
+      }
+    }
+    EXPECT_EQ(pairs, expected_pairs);
+    EXPECT_EQ(visible_pairs(queries, keys, a), expected_pairs);
+  }
+}
+
+}  // namespace
+}  // namespace attnsim

@@ -1,0 +1,203 @@
+#include "model/workload.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/error.hpp"
+#include "model/schedules/schedules.hpp"
+#include "tests/expect_error.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr int all_ranks[] = {4, 6, 9, 16, 36, 64, 256};
+
+attention problem(int ranks, std::int64_t group_size) {
+  return {.batch = 2, .heads = 16, .kv_heads = 16 / group_size, .head_dim = 64, .sequence = ranks * 4,
+          .mask = mask_kind::full};
+}
+
+/// One rank's shards in bytes, with N/P = 4 tokens, batch 2, 16 heads of 64, bf16 (papers, "Common notation"):
+///   q  = 2 * 4 * 16 * 64 * 2 B = 16384 B    kv = q / g    l = 2 * 4 * 16 * 4 B = 512 B
+struct shard_bytes {
+  std::int64_t q = 16384, kv, l = 512;
+  explicit shard_bytes(std::int64_t group_size) : kv(16384 / group_size) {}
+};
+
+std::int64_t bytes_sent(const strategy& s, const attention& a, pass_kind pass, int rank) {
+  const auto program = make_schedule(s, a, pass);
+  return workload(program, a, token_layout::contiguous, true).bytes_sent(rank).value();
+}
+
+class bytes_per_rank : public testing::TestWithParam<std::tuple<int, int>> {
+ protected:
+  int ranks() const { return std::get<0>(GetParam()); }
+  int group_size() const { return std::get<1>(GetParam()); }
+  attention a() const { return problem(ranks(), group_size()); }
+};
+
+// Ring: K and V make P - 1 hops forward; backward dK, dV make P.
+TEST_P(bytes_per_rank, ring) {
+  const shard_bytes b(group_size());
+  const std::int64_t P = ranks();
+  const strategy s{.schedule = "ring", .rows = ranks(), .cols = 1};
+  EXPECT_EQ(bytes_sent(s, a(), pass_kind::forward, 0), 2 * b.kv * (P - 1));
+  EXPECT_EQ(bytes_sent(s, a(), pass_kind::backward, 0), 2 * b.kv * (P - 1) + 2 * b.kv * P);
+  // Gradients in fp32 on the wire double only their part (zhuzilin/ring-flash-attention).
+  auto fp32 = s;
+  fp32.gradients = precision::fp32;
+  EXPECT_EQ(bytes_sent(fp32, a(), pass_kind::backward, 0), 2 * b.kv * (P - 1) + 4 * b.kv * P);
+}
+
+// On R x C: forward  (C-1) q + (R-1) 2kv + (C-1)(q + l)
+//           backward (C-1)(2q + 2l) + (R-1) 2kv + (C-1) q + (R-1) 2kv
+TEST_P(bytes_per_rank, two_dimensional) {
+  const shard_bytes b(group_size());
+  for (const auto& [rows, cols] : grids_of(ranks())) {
+    const std::int64_t R = rows, C = cols;
+    const auto forward = (C - 1) * b.q + (R - 1) * 2 * b.kv + (C - 1) * (b.q + b.l);
+    const auto backward = (C - 1) * (2 * b.q + 2 * b.l) + (R - 1) * 2 * b.kv + (C - 1) * b.q + (R - 1) * 2 * b.kv;
+    for (const auto* name : {"attention2d", "attention2d-overlap", "mesh"}) {
+      const strategy s{.schedule = name, .rows = rows, .cols = cols};
+      EXPECT_EQ(bytes_sent(s, a(), pass_kind::forward, 0), forward) << name << " " << rows << "x" << cols;
+      EXPECT_EQ(bytes_sent(s, a(), pass_kind::backward, 0), backward) << name << " " << rows << "x" << cols;
+    }
+    // The exchange of partial outputs by all-to-all moves the same bytes.
+    const strategy exchange{.schedule = "attention2d", .rows = rows, .cols = cols,
+                            .reduction = reduction_kind::all_to_all};
+    EXPECT_EQ(bytes_sent(exchange, a(), pass_kind::forward, 0), forward);
+    // fp32 partial outputs and gradients, E = 2.
+    const strategy wide{.schedule = "mesh", .rows = rows, .cols = cols, .partials = precision::fp32,
+                        .gradients = precision::fp32};
+    EXPECT_EQ(bytes_sent(wide, a(), pass_kind::forward, 0), forward + (C - 1) * b.q);
+    EXPECT_EQ(bytes_sent(wide, a(), pass_kind::backward, 0), backward + (C - 1) * b.q + (R - 1) * 2 * b.kv);
+  }
+}
+
+// The paper's order adds a grid transpose of K, V forward and of dK, dV backward: 2 kv off the diagonal, nothing on it.
+TEST_P(bytes_per_rank, transposed_order) {
+  const shard_bytes b(group_size());
+  for (const auto& [rows, cols] : grids_of(ranks())) {
+    if (rows != cols) continue;
+    for (const auto* name : {"attention2d", "attention2d-overlap"}) {
+      const strategy direct{.schedule = name, .rows = rows, .cols = cols, .tokens = token_layout::striped};
+      auto transposed = direct;
+      transposed.order = kv_order::transposed;
+      for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+        const auto without = bytes_sent(direct, a(), pass, 0);
+        EXPECT_EQ(bytes_sent(transposed, a(), pass, 0), without);             // rank 0 is (0,0)
+        EXPECT_EQ(bytes_sent(transposed, a(), pass, 1), without + 2 * b.kv);  // rank 1 is (0,1)
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(all, bytes_per_rank, testing::Combine(testing::ValuesIn(all_ranks), testing::Values(1, 4, 8)));
+
+/// Forward and backward bytes without the row statistics, which the papers' ratios leave out: 1 + 1/32 of q for bf16 and
+/// 128 elements a head is statistics per chunk; they are taken off here by counting tensors only.
+double tensor_bytes(const strategy& s, const attention& a, int rank) {
+  double total = 0;
+  for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+    const auto program = make_schedule(s, a, pass);
+    const workload w(program, a, s.tokens, true);
+    for (auto op : program.program) {
+      std::erase_if(op.reads, [](const operand& o) { return is_statistic(o.what); });
+      total += static_cast<double>(w.bytes_sent(op, rank).value());
+    }
+  }
+  return total;
+}
+
+// MHA, bf16: ring (2P - 2) + (4P - 2) = 6P - 4 q; square attention2d (4 sqrt(P) - 2) + (7 sqrt(P) - 5) q with transpose.
+//   P = 16: 92 / 37 = 2.486        P = 64: 380 / 81 = 4.691
+TEST(workload, ratio_of_ring_to_attention2d) {
+  for (const auto& [ranks, side, ratio] : {std::tuple{16, 4, 92.0 / 37}, std::tuple{64, 8, 380.0 / 81}}) {
+    const auto a = problem(ranks, 1);
+    const strategy ring{.schedule = "ring", .rows = ranks, .cols = 1};
+    const strategy square{.schedule = "attention2d", .rows = side, .cols = side, .tokens = token_layout::striped,
+                          .order = kv_order::transposed};
+    EXPECT_DOUBLE_EQ(tensor_bytes(ring, a, 1) / tensor_bytes(square, a, 1), ratio);
+  }
+}
+
+// A tile of a = 8 query and b = 32 key chunks, grid 32 x 8, P = 256, MHA, bf16 partials with their statistics:
+//   ring 1532 q; mesh (5*7 + 6*31) q + (7 + 14) l = 221 q + 21 l, l = q/64 with 128 elements a head: 221.33 q
+//   saved 1 - 221.33 / 1532 = 85.55 %
+TEST(workload, mesh_tile_8_by_32_saves_85_6_percent) {
+  auto a = problem(256, 1);
+  a.head_dim = 128;
+  const auto both = [&](const strategy& s) {
+    return static_cast<double>(bytes_sent(s, a, pass_kind::forward, 0) + bytes_sent(s, a, pass_kind::backward, 0));
+  };
+  const double saved = 1 - both({.schedule = "mesh", .rows = 32, .cols = 8}) /
+                               both({.schedule = "ring", .rows = 256, .cols = 1});
+  EXPECT_NEAR(saved, 0.8555, 5e-5);
+}
+
+// Backward, mesh with one query chunk a tile and ring differ by the homeward hop of dK, dV: 2 kv.
+TEST(workload, mesh_of_one_query_chunk_is_ring) {
+  for (const int ranks : all_ranks) {
+    const auto a = problem(ranks, 1);
+    const strategy ring{.schedule = "ring", .rows = ranks, .cols = 1};
+    const strategy mesh{.schedule = "mesh", .rows = ranks, .cols = 1};
+    EXPECT_EQ(bytes_sent(mesh, a, pass_kind::forward, 0), bytes_sent(ring, a, pass_kind::forward, 0));
+    EXPECT_EQ(bytes_sent(ring, a, pass_kind::backward, 0) - bytes_sent(mesh, a, pass_kind::backward, 0), 2 * 16384);
+  }
+}
+
+/// Visible pairs of all blocks that a rank computes in a forward ring.
+std::int64_t ring_work(token_layout tokens, int ranks, std::int64_t sequence, int rank) {
+  const attention a{.heads = 1, .kv_heads = 1, .sequence = sequence};
+  const auto program = make_schedule({.schedule = "ring", .rows = ranks, .cols = 1}, a, pass_kind::forward);
+  const workload w(program, a, tokens, true);
+  std::int64_t pairs = 0;
+  for (const auto& op : program.program) {
+    if (!is_kernel(op.kind)) continue;
+    for (const auto& t : w.tiles(op, rank)) pairs += t.pairs();
+  }
+  return pairs;
+}
+
+// n = N/P = 64 tokens a rank, P = 8. Rank r of contiguous chunks sees r full blocks of n^2 and its own triangle:
+// r n^2 + (n^2 + n)/2. Largest over mean: (7 + 1/2 + 1/(2n)) / (3.5 + 1/2 + 1/(2n)) -> 15/8 for whole blocks.
+TEST(workload, causal_balance_of_contiguous_ring) {
+  constexpr std::int64_t n = 64;
+  std::int64_t total = 0;
+  for (int rank = 0; rank < 8; ++rank) {
+    const auto work = ring_work(token_layout::contiguous, 8, 8 * n, rank);
+    EXPECT_EQ(work, rank * n * n + (n * n + n) / 2);
+    total += work;
+  }
+  const double largest_over_mean = static_cast<double>(ring_work(token_layout::contiguous, 8, 8 * n, 7)) / (total / 8.0);
+  EXPECT_NEAR(largest_over_mean, 15.0 / 8, 1.0 / n);
+  EXPECT_DOUBLE_EQ(largest_over_mean, (7 * n * n + (n * n + n) / 2) / (3.5 * n * n + (n * n + n) / 2));
+}
+
+TEST(workload, causal_balance_of_zigzag_ring_is_exact) {
+  for (int rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(ring_work(token_layout::zigzag, 8, 8 * 64, rank), ring_work(token_layout::zigzag, 8, 8 * 64, 0));
+  }
+}
+
+// Striped: every block is a triangle of (n^2 + n)/2 (keys not after the queries) or (n^2 - n)/2 pairs, so rank r has
+// (r + 1) of the first kind: (P n^2 + (2r + 2 - P) n) / 2, at most 1 + 1/n of the mean.
+TEST(workload, causal_balance_of_striped_ring_is_within_its_bound) {
+  constexpr std::int64_t n = 64;
+  for (int rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(ring_work(token_layout::striped, 8, 8 * n, rank), (8 * n * n + (2 * rank + 2 - 8) * n) / 2);
+  }
+}
+
+TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
+  const attention a{.heads = 8, .kv_heads = 8, .sequence = 1001};
+  const auto program = make_schedule({.schedule = "ring", .rows = 8, .cols = 1}, a, pass_kind::forward);
+  EXPECT_ERROR(workload(program, a, token_layout::zigzag, true), infeasible,
+               "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
+               "(0.70 % more tokens)");
+  EXPECT_ERROR(workload(program, a, token_layout::striped, true), infeasible,
+               "--seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
+               "(0.70 % more tokens)");
+}
+
+}  // namespace
+}  // namespace attnsim
