@@ -108,12 +108,17 @@ void drop_unfitting(std::vector<candidate>& candidates, byte_count memory, std::
   std::erase_if(candidates, [&](const candidate& one) { return one.memory > memory; });
 }
 
-/// How many of the candidates, sorted by estimate, are worth simulating.
-std::size_t promising(const std::vector<candidate>& sorted, const plan_request& request) {
-  const auto end = std::find_if(sorted.begin(), sorted.end(), [&](const candidate& one) {
-    return one.estimate > sorted.front().estimate * request.slack;
+/// Keeps what is worth simulating of candidates sorted by estimate.
+void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
+  const seconds limit = sorted.front().estimate * request.slack;
+  std::map<std::pair<std::string, int>, std::size_t> of_grid;
+  std::size_t kept = 0;
+  std::erase_if(sorted, [&](const candidate& one) {
+    const bool among_grid = ++of_grid[{one.chosen.schedule, one.chosen.rows}] <= request.per_grid;
+    const bool keep = among_grid && (one.estimate <= limit || kept < request.least);
+    kept += keep;
+    return !keep;
   });
-  return std::min(sorted.size(), std::max(request.least, static_cast<std::size_t>(end - sorted.begin())));
 }
 
 /// The best of each schedule and grid, best first.
@@ -159,7 +164,7 @@ plan_result plan(const cluster& c, const plan_request& request, const std::funct
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& x, const auto& y) { return x.estimate < y.estimate; });
-  candidates.resize(promising(candidates, request));
+  keep_promising(candidates, request);
   result.simulated = candidates.size();
   parallel_for_each(candidates, [&](candidate& one) {
     one.simulated = predict(c, request.problem, one.chosen, request.ranks, request.pass);

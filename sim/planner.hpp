@@ -1,9 +1,9 @@
 // Search for the best strategy: every schedule, grid, token layout, K/V order, placement and kernel that the problem
 // allows is estimated by the closed form; the best by that are simulated and ranked by simulation.
 //
-// Pruning: a candidate is simulated if its estimate is within `slack` of the best estimate, or among the `least` best.
-// The closed form ignores contention between patterns, so it can be too low but hardly too high; tests compare the result
-// with exhaustive simulation on small clusters.
+// Pruning: of each schedule and grid the `per_grid` best estimates are simulated, if within `slack` of the best estimate of
+// all or among the `least` best. The closed form ignores contention between patterns, so it can be too low but hardly too
+// high; tests compare the result with exhaustive simulation on small clusters.
 #pragma once
 
 #include <functional>
@@ -23,6 +23,7 @@ struct plan_request {
   bool fix_tokens = false, fix_placement = false, fix_grid = false;
   double slack = 1.25;
   std::size_t least = 12;
+  std::size_t per_grid = 2;
 };
 
 struct rejection {

@@ -2,35 +2,154 @@
 
 #include <gtest/gtest.h>
 
+#include "model/config.hpp"
 #include "model/schedules/schedules.hpp"
 
 namespace attnsim {
 namespace {
 
-cluster star(int nodes, const std::string& extra = "") {
-  return read_cluster(
-      config_node::parse_text("name: star\ndevice: ideal\nnodes: " + std::to_string(nodes) +
-                                  "\ndevices_per_node: 1\nnode: {links: none}\n"
-                                  "nics: {per_node: 1, bandwidth: 50 GB/s, latency: 1 us}\n"
-                                  "fabric: {kind: star}\n" +
-                                  extra,
-                              "star.yaml"));
+/// One device a node on an ideal switch; every message crosses two links of 1 us.
+cluster star(int nodes, const std::string& extra = "", const std::string& device = "ideal") {
+  return read_cluster(config_node::parse_text("name: star\ndevice: " + device + "\nnodes: " + std::to_string(nodes) +
+                                                  "\ndevices_per_node: 1\nnode: {links: none}\n"
+                                                  "nics: {per_node: 1, bandwidth: 50 GB/s, latency: 1 us}\n"
+                                                  "fabric: {kind: star}\n" + extra,
+                                              "star.yaml"));
 }
 
-TEST(simulator, ring_steps_on_a_star) {
+/// A device that computes in no time worth speaking of, so that only communication shows.
+constexpr const char* instant_device =
+    "{name: instant, peak: {half: 1e9 PFLOP/s, fp32: 1e9 PFLOP/s}, memory: {capacity: 1 TB, bandwidth: 1e12 TB/s}, "
+    "multiprocessors: 1}";
+
+/// K and V of one rank: 2 x 8 heads x 128 x 2 B x 16384 tokens = 64 MiB.
+attention ring_problem(int ranks) {
+  return {.heads = 8, .kv_heads = 8, .head_dim = 128, .sequence = ranks * 16384, .mask = mask_kind::full};
+}
+
+strategy ring(int ranks) {
+  return {.schedule = "ring", .rows = ranks, .cols = 1, .tokens = token_layout::contiguous};
+}
+
+double duration(const cluster& c, const attention& a, const strategy& s, pass_kind pass = pass_kind::forward,
+                bool merge = true) {
+  const instance i(c, a, s, pass);
+  return simulate(i, {.merge_symmetric = merge}).duration().value();
+}
+
+// 67,108,864 B / 50 GB/s + 2 us = 1.344177 ms a step.
+TEST(simulator, a_64_mib_ring_step_takes_1_344177_ms) {
+  const auto c = star(8, "", instant_device);
+  EXPECT_NEAR(duration(c, ring_problem(8), ring(8)) / 7, 1.344177e-3, 1e-9);
+}
+
+// Steps of max(compute, transfer) and one last block. Ideal device, 1 PFLOP/s:
+//   compute  4 x 16384^2 x 8 x 128 / 1e15 = 1.0995 ms a block, then its merge: read 32 MiB + 0.5 MiB, read and write
+//            64 MiB + 0.5 MiB each at 4 TB/s
+//   transfer 1.3442 ms, so the three steps take that
+TEST(simulator, ring_hides_computation_under_longer_transfers) {
   const auto c = star(4);
-  // K and V of one rank: 2 x 2 B x 8 heads x 128 x n tokens = 64 MiB for n = 16384; compute takes
-  // less time than a step.
-  const attention a{
-      .heads = 8, .kv_heads = 8, .head_dim = 128, .sequence = 4 * 16384, .mask = mask_kind::full};
-  const auto s = complete({.schedule = "ring", .tokens = token_layout::contiguous}, a, 4);
-  const instance i(c, a, s, pass_kind::forward);
-  const auto t = simulate(i, {.record = true});
-  for (const auto& v : t.ranks[0].intervals) {
-    printf("%s %g %g\n", std::string(name_of(i.program().program[v.operation].kind)).c_str(),
-           v.start.value(), v.end.value());
+  const double block = 4.0 * 16384 * 16384 * 8 * 128 / 1e15;
+  const double mib = 1 << 20;
+  const double merge = (32 * mib + 2 * 64 * mib + 3 * 0.5 * mib) / 4e12;
+  const double cast = (64 * mib + 32 * mib + 2 * 0.5 * mib) / 4e12;  // o from fp32, lse beside it
+  EXPECT_NEAR(duration(c, ring_problem(4), ring(4)), 3 * (67108864 / 50e9 + 2e-6) + block + merge + cast, 1e-10);
+}
+
+// Rank 3 at half speed computes a block in 2.199 ms, longer than a transfer. All others wait for it in the ring, so each
+// step takes its block and merge; its first block has no merge.
+TEST(simulator, a_straggler_sets_the_pace) {
+  const auto c = star(4, "slow_devices: {3: 0.5}\n");
+  const double mib = 1 << 20;
+  const double block = 2 * 4.0 * 16384 * 16384 * 8 * 128 / 1e15;
+  const double merge = 2 * (32 * mib + 2 * 64 * mib + 3 * 0.5 * mib) / 4e12;
+  const double cast = 2 * (64 * mib + 32 * mib + 2 * 0.5 * mib) / 4e12;
+  EXPECT_NEAR(duration(c, ring_problem(4), ring(4)), 4 * block + 3 * merge + cast, 1e-10);
+}
+
+// The link from the switch to device 2 at half speed: every chunk crosses it once, 2.684 ms instead of 1.342.
+TEST(simulator, a_link_at_half_speed_sets_the_pace) {
+  const auto c = star(4, "slow_links: {switch0->node2.nic0: 0.5}\n", instant_device);
+  EXPECT_NEAR(duration(c, ring_problem(4), ring(4)), 3 * (67108864 / 25e9 + 2e-6), 1e-9);
+}
+
+TEST(simulator, symmetric_ranks_are_one_class_and_a_straggler_splits_them) {
+  const auto a = ring_problem(8);
+  const auto alike = star(8), different = star(8, "slow_devices: {3: 0.5}\n");
+  EXPECT_EQ(simulate(instance(alike, a, ring(8), pass_kind::forward)).ranks.size(), 1u);
+  EXPECT_EQ(simulate(instance(different, a, ring(8), pass_kind::forward)).ranks.size(), 8u);
+}
+
+// Gathers of queries along rows and keys along columns leave each device by one link and share it: 2 x 2, q = 32 MiB and
+// kv = 64 MiB a rank. Together 96 MiB at 50 GB/s, then computation, then 32.5 MiB of partial output.
+TEST(simulator, two_collectives_of_one_rank_run_at_once) {
+  const auto c = star(4, "", instant_device);
+  const strategy s{.schedule = "attention2d", .rows = 2, .cols = 2, .tokens = token_layout::contiguous};
+  const double mib = 1 << 20;
+  EXPECT_NEAR(duration(c, ring_problem(4), s), (96 + 32.5) * mib / 50e9 + 2e-6 + 2e-6, 1e-9);
+}
+
+/// Merging symmetric ranks changes no result: random strategies on clusters with and without symmetry.
+TEST(simulator, classes_of_ranks_give_the_result_of_all_ranks) {
+  for (const auto* name : {"nd-h100-v5", "nd-a100-v4", "gb200-nvl72"}) {
+    for (const auto* slow : {"", "3"}) {
+      cluster_overrides overrides{.nodes = 2};
+      if (*slow != '\0') overrides.set.emplace_back("slow_devices", "{3: 0.7}");
+      const auto c = read_cluster(name, overrides);
+      for (const auto mask : {mask_kind::full, mask_kind::causal}) {
+        const attention a{.heads = 16, .kv_heads = 4, .head_dim = 128, .sequence = 16 * 2048, .mask = mask};
+        for (const auto& algorithm : algorithms()) {
+          for (const auto& [rows, cols] : grids_of(16)) {
+            const strategy s{.schedule = std::string(algorithm.name), .rows = rows, .cols = cols,
+                             .tokens = token_layout::striped};
+            if (!algorithm.refusal(s, a).empty()) continue;
+            for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+              const double all = duration(c, a, s, pass, false);
+              EXPECT_NEAR(duration(c, a, s, pass, true), all, all * 1e-9)
+                  << name << " " << s.schedule << " " << rows << "x" << cols << " " << name_of(pass) << slow;
+            }
+          }
+        }
+      }
+    }
   }
-  printf("%zu classes %.9g\n", t.ranks.size(), t.duration().value());
+}
+
+// Communication that becomes ready while a persistent kernel runs waits for its end where it needs multiprocessors.
+// attention2d-overlap on 1 x 4: the own block computes for 1.0995 ms. The first query chunk, 32 MiB, arrives after 0.673 ms;
+// the next hop is ready then and takes 0.673 ms more from there, or from the kernel's end.
+TEST(simulator, communication_waits_for_room_beside_a_kernel) {
+  const strategy s{.schedule = "attention2d-overlap", .rows = 1, .cols = 4, .tokens = token_layout::contiguous};
+  const auto end_of_second_hop = [&](const char* channels) {
+    const auto c =
+        star(4, "", "{name: d, peak: {half: 1 PFLOP/s, fp32: 1 PFLOP/s}, memory: {capacity: 1 TB, bandwidth: 1e12 TB/s}, "
+                    "multiprocessors: 100, transports: {network: {channels: " + std::string(channels) + "}}}");
+    const instance i(c, ring_problem(4), s, pass_kind::forward);
+    const auto t = simulate(i, {.record = true});
+    std::vector<double> ends;
+    for (const auto& v : t.ranks[0].intervals) {
+      if (is_communication(i.program().program[v.operation].kind)) ends.push_back(v.end.value());
+    }
+    return ends.at(1);
+  };
+  const double hop = 33554432 / 50e9 + 2e-6, block = 4.0 * 16384 * 16384 * 8 * 128 / 1e15;
+  EXPECT_NEAR(end_of_second_hop("0"), 2 * hop, 1e-9);
+  EXPECT_NEAR(end_of_second_hop("8"), block + hop, 1e-9);
+}
+
+TEST(simulator, link_loads_add_up_to_the_bytes_sent) {
+  const auto c = star(4);
+  const instance i(c, ring_problem(4), ring(4), pass_kind::forward);
+  const auto t = simulate(i);
+  ASSERT_FALSE(t.links.empty());
+  for (const auto& l : t.links) EXPECT_DOUBLE_EQ(l.bytes, 3.0 * 67108864);
+}
+
+TEST(simulator, records_every_operation_of_a_rank) {
+  const auto c = star(4);
+  const instance i(c, ring_problem(4), ring(4), pass_kind::forward);
+  const auto t = simulate(i, {.record = true});
+  EXPECT_EQ(t.ranks[0].intervals.size(), i.program().program.size());
 }
 
 }  // namespace
