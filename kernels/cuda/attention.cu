@@ -140,6 +140,8 @@ void backward(const backward_arguments& a, void* workspace, stream queue, path w
   require_aligned(a.k, a.type, "k");
   require_aligned(a.v, a.type, "v");
   require_aligned(a.d_o, a.type, "d_o");
+  require(a.delta.data != nullptr || a.o.data != nullptr, "backward: expected delta or o");
+  if (a.delta.data == nullptr) require_aligned(a.o, a.type, "o");
   require_aligned(a.d_q, a.gradient, "d_q");
   require_aligned(a.d_k, a.gradient, "d_k");
   require_aligned(a.d_v, a.gradient, "d_v");

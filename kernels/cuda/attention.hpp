@@ -51,9 +51,9 @@ struct backward_arguments {
   tensor_view<const void> k;
   tensor_view<const void> v;
   tensor_view<const void> d_o;
-  tensor_view<const void> o;       ///< of the whole row; read by cudnn only, which computes delta itself
+  tensor_view<const void> o;       ///< of the whole row; not read where delta is given, always by cudnn
   tensor_view<const float> l;      ///< of the whole row
-  tensor_view<const float> delta;  ///< of the whole row; not read by cudnn
+  tensor_view<const float> delta;  ///< of the whole row, from row_dot(); without memory: computed from o here
   tensor_view<void> d_q;
   tensor_view<void> d_k;
   tensor_view<void> d_v;

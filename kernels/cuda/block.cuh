@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/attention.hpp"
 
@@ -67,7 +68,7 @@ struct backward_parameters {
   const void *q, *k, *v, *d_o;
   void *d_k, *d_v;
   const float *l, *delta;  // packed: [batch][heads][padded_rows], L in base 2, +inf where a row sees nothing
-  float* d_q;              // fp32 sum; generic: [batch][heads][padded_rows][head_dim], hopper: see hopper_backward.cuh
+  float* d_q;              // fp32 sum, [batch][heads] of padded_rows x head_dim, permuted: see the kernels
   std::int64_t q_stride[3], k_stride[3], v_stride[3], d_o_stride[3], d_k_stride[3], d_v_stride[3];
   int batch, heads, kv_heads, rows, cols, padded_rows;
   int fp32_gradient;
@@ -208,6 +209,23 @@ void allow_shared(int bytes, const char* what) {
   if ((done.load(std::memory_order_relaxed) & bit) != 0) return;
   check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), what);
   done |= bit;
+}
+
+/// Launches a kernel that may start while the one ahead of it ends (and waits for it by griddepcontrol.wait): sm_90.
+template <class... A>
+void launch_dependent(void (*kernel)(A...), unsigned blocks, unsigned threads, std::size_t shared, cudaStream_t queue,
+                      const char* what, const std::type_identity_t<A>&... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared;
+  config.stream = queue;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, kernel, arguments...), what);
 }
 
 // One launch function per path and element type, each in its own file so that they compile in parallel.

@@ -60,14 +60,21 @@ struct operand {
   }
 };
 
+tensor_view<void> const_view(const tensor_view<const void>& v) {
+  return {const_cast<void*>(v.data), v.batch_stride, v.token_stride, v.head_stride};
+}
+
 struct sizes {
   std::int64_t tokens;
   int batch, heads, chunks;  // chunks of 8 elements a head
 };
 
-/// Runs body(batch, token, head, d) for every 8 elements, head fastest after d.
-template <class Body>
+/// Runs body(batch, token, head, d) for every 8 elements, head fastest after d. Dependent: see launch_dependent().
+template <bool Dependent, class Body>
 __global__ void __launch_bounds__(threads) each_chunk(sizes s, Body body) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if (Dependent) asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
   const std::int64_t count = s.batch * s.tokens * s.heads * s.chunks;
   for (std::int64_t i = blockIdx.x * std::int64_t{threads} + threadIdx.x; i < count; i += gridDim.x * std::int64_t{threads}) {
     const std::int64_t row = i / s.chunks;
@@ -78,7 +85,7 @@ __global__ void __launch_bounds__(threads) each_chunk(sizes s, Body body) {
 }
 
 template <class Body>
-void run(const extents& shape, cudaStream_t queue, const char* what, Body body) {
+void run(const extents& shape, cudaStream_t queue, const char* what, Body body, bool dependent = false) {
   const sizes s{shape.tokens, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
                 static_cast<int>(std::max<std::int64_t>(shape.head_dim / 8, 1))};
   const std::int64_t count = shape.batch * shape.tokens * shape.heads * s.chunks;
@@ -87,7 +94,8 @@ void run(const extents& shape, cudaStream_t queue, const char* what, Body body) 
     throw infeasible(std::string(what) + ": head_dim must be 1 or a multiple of 8");
   }
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((count + threads - 1) / threads, 132 * 64));
-  each_chunk<<<blocks, threads, 0, queue>>>(s, body);
+  if (dependent) return launch_dependent(each_chunk<true, Body>, blocks, threads, 0, queue, what, s, body);
+  each_chunk<false><<<blocks, threads, 0, queue>>>(s, body);
   check(cudaGetLastError(), what);
 }
 
@@ -156,17 +164,45 @@ row_launch rows_of(const extents& shape) {
   return r;
 }
 
-__global__ void __launch_bounds__(threads) prologue_run(operand l, operand delta, float* to_l, float* to_delta, float4* d_q,
-                                                        std::int64_t vectors, int batch, int heads, int rows, int padded_rows) {
+struct prologue_parameters {
+  operand l, delta, d_o, o;
+  float *to_l, *to_delta;
+  float4* d_q;
+  std::int64_t vectors;  // of d_q
+  int batch, heads, rows, padded_rows, chunks;
+};
+
+__global__ void __launch_bounds__(threads) prologue_run(prologue_parameters p) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
   const std::int64_t step = gridDim.x * std::int64_t{threads}, start = blockIdx.x * std::int64_t{threads} + threadIdx.x;
-  for (std::int64_t i = start; i < vectors; i += step) d_q[i] = make_float4(0, 0, 0, 0);
-  const std::int64_t statistics = std::int64_t{batch} * heads * padded_rows;
-  for (std::int64_t i = start; i < statistics; i += step) {
-    const int row = static_cast<int>(i % padded_rows), head = static_cast<int>(i / padded_rows % heads);
-    const int b = static_cast<int>(i / padded_rows / heads);
-    const float value = row < rows ? *l.statistic(b, row, head) : -INFINITY;
-    to_l[i] = value == -INFINITY ? INFINITY : value * log2_e;
-    to_delta[i] = row < rows ? *delta.statistic(b, row, head) : 0.f;
+  for (std::int64_t i = start; i < p.vectors; i += step) p.d_q[i] = make_float4(0, 0, 0, 0);
+  // A group of 8 lanes a row computes delta where it isn't given.
+  const int lanes = p.delta.data == nullptr ? 8 : 1;
+  const std::int64_t statistics = std::int64_t{p.batch} * p.heads * p.padded_rows;
+  for (std::int64_t n = start; n / lanes < (statistics + 3) / 4 * 4; n += step) {  // whole warps, for the shuffles
+    const std::int64_t i = n / lanes;
+    const int row = static_cast<int>(i % p.padded_rows), head = static_cast<int>(i / p.padded_rows % p.heads);
+    const int batch = static_cast<int>(i / p.padded_rows / p.heads);
+    const bool valid = i < statistics && row < p.rows;
+    float delta = 0;
+    if (lanes == 1) {
+      if (valid) delta = *p.delta.statistic(batch, row, head);
+    } else {
+      for (int chunk = threadIdx.x % lanes; valid && chunk < p.chunks; chunk += lanes) {
+        float x[8], y[8];
+        p.d_o.load(x, batch, row, head, chunk * 8);
+        p.o.load(y, batch, row, head, chunk * 8);
+#pragma unroll
+        for (int e = 0; e < 8; ++e) delta += x[e] * y[e];
+      }
+      for (int distance = lanes / 2; distance > 0; distance /= 2) delta += __shfl_xor_sync(~0u, delta, distance);
+    }
+    if (i >= statistics || threadIdx.x % lanes != 0) continue;
+    const float l = valid ? *p.l.statistic(batch, row, head) : -INFINITY;
+    p.to_l[i] = l == -INFINITY ? INFINITY : l * log2_e;
+    p.to_delta[i] = delta;
   }
 }
 
@@ -253,11 +289,12 @@ void clear(const extents& shape, const tensor& o, tensor_view<float> l, stream q
 void backward_prologue(const backward_arguments& a, float* l, float* delta, float* d_q, int padded_rows,
                        cudaStream_t queue) {
   const block_shape& s = a.shape;
-  const std::int64_t vectors = s.batch * s.heads * padded_rows * s.head_dim / 4;
-  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((vectors + 4 * threads - 1) / (4 * threads), 132 * 16));
-  prologue_run<<<blocks, threads, 0, queue>>>(a.l, a.delta, l, delta, reinterpret_cast<float4*>(d_q), vectors,
-                                              static_cast<int>(s.batch), static_cast<int>(s.heads), static_cast<int>(s.rows),
-                                              padded_rows);
+  const prologue_parameters p{a.l, a.delta, tensor{a.type, const_view(a.d_o)}, tensor{a.type, const_view(a.o)}, l, delta,
+                              reinterpret_cast<float4*>(d_q), s.batch * s.heads * padded_rows * s.head_dim / 4,
+                              static_cast<int>(s.batch), static_cast<int>(s.heads), static_cast<int>(s.rows), padded_rows,
+                              static_cast<int>(s.head_dim / 8)};
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((p.vectors + 4 * threads - 1) / (4 * threads), 132 * 16));
+  prologue_run<<<blocks, threads, 0, queue>>>(p);
   check(cudaGetLastError(), "backward: prologue");
 }
 
@@ -276,13 +313,16 @@ void backward_epilogue(const backward_arguments& a, const float* d_q, float scal
                   row / 8 % 2 * 2;
 #pragma unroll
           for (int e = 0; e < 8; ++e) x[e] = from[e / 2 * 4 + e % 2] * scale;
-        } else {
-          from += token * dims + d;
-#pragma unroll
-          for (int e = 0; e < 8; ++e) x[e] = from[e] * scale;
+        } else {  // a 16 x 32 piece is [d / 8][row / 8 % 2][d % 2][row % 8][d % 8 / 2]
+          const int row = static_cast<int>(token % 16);
+          from += token / 16 * 16 * dims + d / 32 * 512 + (d % 32 / 8 * 4 + row / 8 * 2) * 32 + row % 8 * 4;
+          const float4 even = *reinterpret_cast<const float4*>(from), odd = *reinterpret_cast<const float4*>(from + 32);
+          x[0] = even.x * scale, x[1] = odd.x * scale, x[2] = even.y * scale, x[3] = odd.y * scale;
+          x[4] = even.z * scale, x[5] = odd.z * scale, x[6] = even.w * scale, x[7] = odd.w * scale;
         }
         to.store(x, batch, token, head, d);
-      });
+      },
+      hopper_layout);
 }
 
 }  // namespace attnsim::kernels::cuda

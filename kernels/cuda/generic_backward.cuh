@@ -1,7 +1,8 @@
 // Backward on sm_80 and later: one thread block owns N columns of one K/V head, a warp 16 of them (Parts warps share
 // 16 columns and split head_dim, for the accumulators to fit in registers), over tiles of M rows of every query head of
 // the group. S^T and dP^T stay in registers as A operands of dV and dK; dS^T goes through shared memory for dQ, which
-// is summed in fp32 by atomic additions. FlashAttention-2 (arXiv 2307.08691), algorithm 2.
+// is summed in fp32 by atomic additions, coalesced because the sum is stored in pieces of 16 rows by 32 of head_dim as
+// [register][lane]; backward_epilogue() undoes it. FlashAttention-2 (arXiv 2307.08691), algorithm 2.
 //
 //   version  change                                          bf16, 32 heads, head_dim 128, 8192 x 8192, full / causal
 //   1        as above, 64 x 64, 4 warps, one buffer          see tests/gpu/README.md
@@ -130,9 +131,9 @@ __global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __gr
             mma<T>(dq + e / 2 + 4, a, b[2], b[3]);
           }
         }
-        float* const to = p.d_q + (statistics + i0 + m + lane / 4) * D + d + lane % 4 * 2;
+        float* const to = p.d_q + (statistics + i0 + m) * D + d * 16 + lane;  // pieces lie as the registers do
 #pragma unroll
-        for (int e = 0; e < 16; ++e) atomicAdd(to + e % 4 / 2 * 8 * D + e / 4 * 8 + e % 2, dq[e]);
+        for (int e = 0; e < 16; ++e) atomicAdd(to + e * 32, dq[e]);
       }
     }
   }

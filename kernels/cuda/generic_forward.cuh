@@ -1,4 +1,5 @@
-// Forward on sm_80 and later: one thread block computes M rows of one head, a warp 16 of them, over tiles of N columns.
+// Forward on sm_80 and later: one thread block computes M rows of one head, a warp 16 or 32 of them (Bands of 16, which
+// share what it reads of K and V from shared memory), over tiles of N columns.
 // FlashAttention-2 (arXiv 2307.08691), algorithm 1. K and V have one buffer each: V is fetched during S = Q K^T, the
 // next K during O += P V. Blocks with the most columns start first.
 //
@@ -10,15 +11,15 @@
 
 namespace attnsim::kernels::cuda {
 
-template <class T, int D, int M, int N>
+template <class T, int D, int M, int N, int Bands>
 struct generic_forward_kernel {
-  static constexpr int warps = M / 16, threads = warps * 32, stride = D + 8;
+  static constexpr int warps = M / 16 / Bands, threads = warps * 32, stride = D + 8;
   static constexpr int shared_bytes = (M + 2 * N) * stride * sizeof(T);
 };
 
-template <class T, int D, int M, int N>
-__global__ void __launch_bounds__(M * 2) generic_forward_run(const __grid_constant__ forward_parameters p) {
-  using config = generic_forward_kernel<T, D, M, N>;
+template <class T, int D, int M, int N, int Bands>
+__global__ void __launch_bounds__(M * 2 / Bands) generic_forward_run(const __grid_constant__ forward_parameters p) {
+  using config = generic_forward_kernel<T, D, M, N, Bands>;
   extern __shared__ __align__(128) unsigned char shared[];
   T* const q_tile = reinterpret_cast<T*>(shared);
   T* const k_tile = q_tile + M * config::stride;
@@ -34,10 +35,10 @@ __global__ void __launch_bounds__(M * 2) generic_forward_run(const __grid_consta
   p.mask.columns(first, last, p.cols, begin, end);
   begin = begin / N * N;
 
-  float o[D / 2] = {};
-  online_softmax softmax;
+  float o[Bands][D / 2] = {};
+  online_softmax softmax[Bands];
   const float scale = p.scale * log2_e;
-  const int row = first + warp * 16 + lane / 4;
+  const int row = first + warp * 16 * Bands + lane / 4;
 
   if (begin < end) {
     load_tile<T, D, M, config::threads>(q_tile, at<T>(p.q, p.q_stride, batch, 0, head), p.q_stride[1], first, p.rows);
@@ -50,29 +51,39 @@ __global__ void __launch_bounds__(M * 2) generic_forward_run(const __grid_consta
     load_tile<T, D, N, config::threads>(v_tile, v, p.v_stride[1], j, p.cols);
     copy_commit();
 
-    float s[N / 2] = {};
+    float s[Bands][N / 2] = {};
 #pragma unroll
     for (int d = 0; d < D; d += 16) {
-      std::uint32_t a[4], b[4];
-      a_from_m_k(a, q_tile, config::stride, warp * 16, d);
+      std::uint32_t a[Bands][4], b[4];
+#pragma unroll
+      for (int r = 0; r < Bands; ++r) a_from_m_k(a[r], q_tile, config::stride, (warp * Bands + r) * 16, d);
 #pragma unroll
       for (int n = 0; n < N; n += 16) {
         b_from_n_k(b, k_tile, config::stride, n, d);
-        mma<T>(s + n / 2, a, b[0], b[1]);
-        mma<T>(s + n / 2 + 4, a, b[2], b[3]);
+#pragma unroll
+        for (int r = 0; r < Bands; ++r) {
+          mma<T>(s[r] + n / 2, a[r], b[0], b[1]);
+          mma<T>(s[r] + n / 2 + 4, a[r], b[2], b[3]);
+        }
       }
     }
     if (j + N > p.cols || !p.mask.all_visible(first, last, j, j + N - 1)) {
 #pragma unroll
-      for (int i = 0; i < N / 2; ++i) {
-        const int column = j + i / 4 * 8 + lane % 4 * 2 + i % 2;
-        if (column >= p.cols || !p.mask.visible(row + i % 4 / 2 * 8, column)) s[i] = -INFINITY;
+      for (int r = 0; r < Bands; ++r) {
+#pragma unroll
+        for (int i = 0; i < N / 2; ++i) {
+          const int column = j + i / 4 * 8 + lane % 4 * 2 + i % 2;
+          if (column >= p.cols || !p.mask.visible(row + 16 * r + i % 4 / 2 * 8, column)) s[r][i] = -INFINITY;
+        }
       }
     }
-    float factor[2];
-    softmax.step(s, scale, factor);
 #pragma unroll
-    for (int i = 0; i < D / 2; ++i) o[i] *= factor[i % 4 / 2];
+    for (int r = 0; r < Bands; ++r) {
+      float factor[2];
+      softmax[r].step(s[r], scale, factor);
+#pragma unroll
+      for (int i = 0; i < D / 2; ++i) o[r][i] *= factor[i % 4 / 2];
+    }
 
     copy_wait<0>();
     __syncthreads();
@@ -80,42 +91,49 @@ __global__ void __launch_bounds__(M * 2) generic_forward_run(const __grid_consta
     copy_commit();
 #pragma unroll
     for (int n = 0; n < N; n += 16) {
-      std::uint32_t a[4], b[4];
-      a_from_accumulator<T>(a, s + n / 2);
+      std::uint32_t a[Bands][4], b[4];
+#pragma unroll
+      for (int r = 0; r < Bands; ++r) a_from_accumulator<T>(a[r], s[r] + n / 2);
 #pragma unroll
       for (int d = 0; d < D; d += 16) {
         b_from_k_n(b, v_tile, config::stride, d, n);
-        mma<T>(o + d / 2, a, b[0], b[1]);
-        mma<T>(o + d / 2 + 4, a, b[2], b[3]);
+#pragma unroll
+        for (int r = 0; r < Bands; ++r) {
+          mma<T>(o[r] + d / 2, a[r], b[0], b[1]);
+          mma<T>(o[r] + d / 2 + 4, a[r], b[2], b[3]);
+        }
       }
     }
   }
 
-  float inverse[2], l[2];
-  softmax.finish(p.scale, inverse, l);
-  store_rows<T, D>(o, p.o, p.o_stride, batch, head, row, p.rows, 0, inverse, p.fp32_output);
-  if (lane % 4 == 0) {
-    for (int r = 0; r < 2; ++r) {
-      if (row + 8 * r < p.rows) *at<float>(p.l, p.l_stride, batch, row + 8 * r, head) = l[r];
+#pragma unroll
+  for (int r = 0; r < Bands; ++r) {
+    float inverse[2], l[2];
+    softmax[r].finish(p.scale, inverse, l);
+    store_rows<T, D>(o[r], p.o, p.o_stride, batch, head, row + 16 * r, p.rows, 0, inverse, p.fp32_output);
+    if (lane % 4 != 0) continue;
+    for (int e = 0; e < 2; ++e) {
+      const int at_row = row + 16 * r + 8 * e;
+      if (at_row < p.rows) *at<float>(p.l, p.l_stride, batch, at_row, head) = l[e];
     }
   }
 }
 
-template <class T, int D, int M, int N>
+template <class T, int D, int M, int N, int Bands>
 void generic_forward_launch(const forward_parameters& p, cudaStream_t queue) {
-  using config = generic_forward_kernel<T, D, M, N>;
-  allow_shared<generic_forward_run<T, D, M, N>>(config::shared_bytes, "generic forward: shared memory");
-  generic_forward_run<T, D, M, N><<<dim3((p.rows + M - 1) / M, p.heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
+  using config = generic_forward_kernel<T, D, M, N, Bands>;
+  allow_shared<generic_forward_run<T, D, M, N, Bands>>(config::shared_bytes, "generic forward: shared memory");
+  generic_forward_run<T, D, M, N, Bands><<<dim3((p.rows + M - 1) / M, p.heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
   check(cudaGetLastError(), "generic forward");
 }
 
 template <class T>
 void generic_forward(const forward_parameters& p, int head_dim, cudaStream_t queue) {
   switch (head_dim) {
-    case 64: return generic_forward_launch<T, 64, 128, 64>(p, queue);
-    case 96: return generic_forward_launch<T, 96, 128, 64>(p, queue);
-    case 128: return generic_forward_launch<T, 128, 128, 64>(p, queue);
-    default: return generic_forward_launch<T, 256, 64, 32>(p, queue);
+    case 64: return generic_forward_launch<T, 64, 128, 64, 2>(p, queue);
+    case 96: return generic_forward_launch<T, 96, 128, 64, 2>(p, queue);
+    case 128: return generic_forward_launch<T, 128, 128, 64, 2>(p, queue);
+    default: return generic_forward_launch<T, 256, 64, 32, 1>(p, queue);
   }
 }
 

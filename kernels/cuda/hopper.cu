@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <stdexcept>
 
 namespace attnsim::kernels::cuda {
@@ -80,12 +81,13 @@ int multiprocessors() {
 }
 
 tile_order order_tiles(int tiles, int heads, std::int64_t bytes_a_head, bool even_work) {
-  if (even_work) return {tiles, heads, 1};
-  constexpr std::int64_t cache = 24 << 20, rounds = 4;  // a section: at least so many tiles a multiprocessor
-  const std::int64_t fits = cache / std::max<std::int64_t>(bytes_a_head, 1);
-  const std::int64_t balanced = (rounds * multiprocessors() + tiles - 1) / tiles;
-  const std::int64_t sections = std::max<std::int64_t>(heads / std::max<std::int64_t>({fits, balanced, 1}), 1);
-  return {tiles, heads, static_cast<int>((heads + sections - 1) / sections)};
+  constexpr std::int64_t cache = 24 << 20;
+  if (even_work) return {tiles, heads, 1, tiles};
+  const std::int64_t fits = std::clamp<std::int64_t>(cache / std::max<std::int64_t>(bytes_a_head, 1), 1, heads);
+  // With work falling linearly, the last fraction f of the tiles is f^2 of the work: twice an average tile for every
+  // multiprocessor, the longest there is.
+  const double light = std::min(0.6, std::sqrt(2.0 * multiprocessors() / (static_cast<double>(tiles) * heads)));
+  return {tiles, heads, static_cast<int>(fits), tiles - static_cast<int>(light * tiles)};
 }
 
 }  // namespace attnsim::kernels::cuda

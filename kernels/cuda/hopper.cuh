@@ -21,14 +21,20 @@ unsigned* tile_counter();
 /// Multiprocessors of the current device.
 int multiprocessors();
 
-/// Tiles are numbered so that those with the most work come first, and neighbours in time share K and V (backward: Q and
-/// dO): heads are taken in sections of about as many as fit in L2, and within one the longest tiles of every head come
-/// first. The last section must be long enough for its longest tile not to outlast all the others.
+/// Tiles in the order they are started; tile 0 of a head has the most work, its last one the least. Heads are taken in
+/// sections of as many as fit in L2 together, the `heavy` longest tiles of every head of the section, longest first; then
+/// the rest of all heads, so that the end is short tiles and no multiprocessor waits long for another.
 struct tile_order {
-  int tiles, heads, section;  // tiles of a head, heads over all batches, heads of a section
+  int tiles, heads;    // tiles of a head, heads over all batches
+  int section, heavy;  // heads of a section, tiles of a head that belong to sections
 
   __device__ void decode(int index, int& tile, int& head) const {
-    const int first = index / (section * tiles) * section, rest = index - first * tiles;
+    if (index >= heavy * heads) {
+      tile = heavy + (index - heavy * heads) / heads;
+      head = (index - heavy * heads) % heads;
+      return;
+    }
+    const int first = index / (section * heavy) * section, rest = index - first * heavy;
     const int width = first + section < heads ? section : heads - first;
     tile = rest / width;
     head = first + rest % width;
@@ -88,7 +94,18 @@ __device__ inline void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
+// ---- dependent launches: a kernel launched by launch_dependent() may start before the one ahead of it in the stream ends
+
+/// Waits for the kernels ahead, and sees what they wrote.
+__device__ inline void wait_for_predecessors() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+/// Lets the next kernel start once every block has come here.
+__device__ inline void release_successors() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 // ---- bulk copies
+
+__device__ inline void prefetch_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 
 __device__ inline void copy_tile(void* to, const CUtensorMap& map, barrier* b, int d, int token, int head, int batch) {
   asm volatile(
@@ -96,12 +113,6 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& map, barrier* b, i
           shared_at(to)),
       "l"(&map), "r"(shared_at(b)), "r"(d), "r"(token), "r"(head), "r"(batch)
       : "memory");
-}
-__device__ inline void copy_bytes(void* to, const void* from, int bytes, barrier* b) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   shared_at(to)),
-               "l"(from), "r"(bytes), "r"(shared_at(b))
-               : "memory");
 }
 __device__ inline void add_to_global(float* to, float a, float b, float c, float d) {
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(a), "f"(b), "f"(c), "f"(d)
@@ -187,26 +198,14 @@ ATTNSIM_WGMMA(64, "%32", "%33", "%34", "%35", "%36", "%37")
   ATTNSIM_F8(48), ATTNSIM_F8(56)
 ATTNSIM_WGMMA(128, "%64", "%65", "%66", "%67", "%68", "%69")
 
-#define ATTNSIM_D176 \
+#define ATTNSIM_D160 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, " \
   "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, " \
   "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, " \
-  "%62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, " \
-  "%82, %83, %84, %85, %86, %87"
-#define ATTNSIM_F176 ATTNSIM_F8(0), ATTNSIM_F8(8), ATTNSIM_F8(16), ATTNSIM_F8(24), ATTNSIM_F8(32), ATTNSIM_F8(40), \
-  ATTNSIM_F8(48), ATTNSIM_F8(56), ATTNSIM_F8(64), ATTNSIM_F8(72), ATTNSIM_F8(80)
-ATTNSIM_WGMMA(176, "%88", "%89", "%90", "%91", "%92", "%93")
-
-#define ATTNSIM_D192 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, " \
-  "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, " \
-  "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, " \
-  "%62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, " \
-  "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define ATTNSIM_F192 ATTNSIM_F8(0), ATTNSIM_F8(8), ATTNSIM_F8(16), ATTNSIM_F8(24), ATTNSIM_F8(32), ATTNSIM_F8(40), \
-  ATTNSIM_F8(48), ATTNSIM_F8(56), ATTNSIM_F8(64), ATTNSIM_F8(72), ATTNSIM_F8(80), ATTNSIM_F8(88)
-ATTNSIM_WGMMA(192, "%96", "%97", "%98", "%99", "%100", "%101")
-
+  "%62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define ATTNSIM_F160 ATTNSIM_F8(0), ATTNSIM_F8(8), ATTNSIM_F8(16), ATTNSIM_F8(24), ATTNSIM_F8(32), ATTNSIM_F8(40), \
+  ATTNSIM_F8(48), ATTNSIM_F8(56), ATTNSIM_F8(64), ATTNSIM_F8(72)
+ATTNSIM_WGMMA(160, "%80", "%81", "%82", "%83", "%84", "%85")
 // clang-format on
 #undef ATTNSIM_WGMMA
 #undef ATTNSIM_WGMMA_TYPE

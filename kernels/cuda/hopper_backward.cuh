@@ -1,6 +1,6 @@
 // Backward on sm_90: a thread block of one producer warp and two consumer warpgroups owns 128 columns of one K/V head,
 // 64 a warpgroup, over tiles of M rows (64 for head_dim 128, 128 for 64) of every query head of the group. The producer
-// fetches Q, dO, L and delta into a ring of buffers. A consumer computes S^T = K Q^T and dP^T = V dO^T into registers,
+// fetches Q, dO into a ring of buffers, a second one L and delta. A consumer computes S^T = K Q^T and dP^T = V dO^T into registers,
 // uses P^T and dS^T from there as A operands of dV and dK, and hands dS^T through shared memory to both warpgroups for
 // dQ = dS K, of which each does one half (of head_dim for 128, of the rows for 64) and adds it to an fp32 sum in global
 // memory with vector reductions. That sum is stored in pieces of 64 rows by 64 of head_dim as the accumulator lies in
@@ -30,7 +30,7 @@ struct hopper_backward_shared {
   T q[stages][D / 64][M][64];
   T d_o[stages][D / 64][M][64];
   T ds[2][M / 64][N][64];  // dS^T; double, so that one barrier an iteration is enough
-  float l[stages][M], delta[stages][M];
+  float statistics[2][2 * M];  // L and delta of the rows at hand and of the next
   barrier kv_full, q_full[stages], q_empty[stages], do_full[stages], do_empty[stages];
 };
 
@@ -58,22 +58,20 @@ __device__ inline void hopper_backward_produce(const hopper_backward_parameters&
   const backward_parameters& p = a.p;
   const backward_tile t = backward_tile_of<T, D>(a);
   const int group = p.heads / p.kv_heads;
+  prefetch_map(a.k), prefetch_map(a.v), prefetch_map(a.q), prefetch_map(a.d_o);
   barrier_expect(&s.kv_full, sizeof(s.k) + sizeof(s.v));
   for (int d = 0; d < D / 64; ++d) copy_tile(s.k[d], a.k, &s.kv_full, 64 * d, t.first, t.kv_head, t.batch);
   for (int d = 0; d < D / 64; ++d) copy_tile(s.v[d], a.v, &s.kv_full, 64 * d, t.first, t.kv_head, t.batch);
   ring<config::stages> stage;
   for (int head = t.kv_head * group; head < (t.kv_head + 1) * group; ++head) {
-    const std::int64_t statistics = (static_cast<std::int64_t>(t.batch) * p.heads + head) * p.padded_rows;
     for (int i = t.begin; i < t.end; i += config::M) {
       const int x = stage.index;
       barrier_wait(&s.q_empty[x], stage.parity ^ 1);
-      barrier_expect(&s.q_full[x], sizeof(s.q[0]) + sizeof(s.l[0]));
+      barrier_expect(&s.q_full[x], sizeof(s.q[0]));
       for (int d = 0; d < D / 64; ++d) copy_tile(s.q[x][d], a.q, &s.q_full[x], 64 * d, i, head, t.batch);
-      copy_bytes(s.l[x], p.l + statistics + i, sizeof(s.l[0]), &s.q_full[x]);
       barrier_wait(&s.do_empty[x], stage.parity ^ 1);
-      barrier_expect(&s.do_full[x], sizeof(s.d_o[0]) + sizeof(s.delta[0]));
+      barrier_expect(&s.do_full[x], sizeof(s.d_o[0]));
       for (int d = 0; d < D / 64; ++d) copy_tile(s.d_o[x][d], a.d_o, &s.do_full[x], 64 * d, i, head, t.batch);
-      copy_bytes(s.delta[x], p.delta + statistics + i, sizeof(s.delta[0]), &s.do_full[x]);
       stage.next();
     }
   }
@@ -109,12 +107,28 @@ __device__ inline void hopper_backward_consume(const hopper_backward_parameters&
   float dk[D / 2] = {}, dv[D / 2] = {};
   ring<config::stages> stage;
   int buffer = 0;
+  // L and delta of the next rows are loaded an iteration ahead, a value a thread, and handed over by the barrier that
+  // hands over dS. The prologue ahead in the stream wrote them, and the zeros of dQ; Q, K, V and dO are older.
+  const int value = threadIdx.x - 128;
+  const bool carries = value < 2 * M;
+  const float* const statistics = (value / M == 0 ? p.l : p.delta) + std::int64_t{t.batch} * p.heads * p.padded_rows + value % M;
+  const int last_head = (t.kv_head + 1) * heads_a_group - 1;
+  wait_for_predecessors();
+  if (carries && t.begin < t.end) {
+    s.statistics[0][value] = statistics[std::int64_t{t.kv_head} * heads_a_group * p.padded_rows + t.begin];
+  }
+  named_sync(1, 256);
   barrier_wait(&s.kv_full, 0);
   for (int head = t.kv_head * heads_a_group; head < (t.kv_head + 1) * heads_a_group; ++head) {
-    const std::int64_t statistics = (static_cast<std::int64_t>(t.batch) * p.heads + head) * p.padded_rows;
-    float* d_q = p.d_q + (statistics + t.begin) * D + group * 4096 + threadIdx.x % 128 * 4;
+    float* d_q = p.d_q + ((static_cast<std::int64_t>(t.batch) * p.heads + head) * p.padded_rows + t.begin) * D + group * 4096 +
+                 threadIdx.x % 128 * 4;
     for (int i0 = t.begin; i0 < t.end; i0 += M, d_q += M * D) {
       const int x = stage.index;
+      const bool more = i0 + M < t.end;
+      float carried = 0;
+      if (carries && (more || head < last_head)) {
+        carried = statistics[(head + !more) * std::int64_t{p.padded_rows} + (more ? i0 + M : t.begin)];
+      }
       float scores[M / 2], dp[M / 2];
       barrier_wait(&s.q_full[x], stage.parity);
       pin(scores);
@@ -138,7 +152,7 @@ __device__ inline void hopper_backward_consume(const hopper_backward_parameters&
       pin(scores);
 #pragma unroll
       for (int i = 0; i < M / 2; i += 4) {
-        const float2 l = *reinterpret_cast<const float2*>(&s.l[x][i * 2 + lane % 4 * 2]);
+        const float2 l = *reinterpret_cast<const float2*>(&s.statistics[buffer][i * 2 + lane % 4 * 2]);
         scores[i] = exp2_fast(fmaf(scores[i], scale, -l.x));
         scores[i + 1] = exp2_fast(fmaf(scores[i + 1], scale, -l.y));
         scores[i + 2] = exp2_fast(fmaf(scores[i + 2], scale, -l.x));
@@ -164,7 +178,7 @@ __device__ inline void hopper_backward_consume(const hopper_backward_parameters&
       pin(dp);
 #pragma unroll
       for (int i = 0; i < M / 2; i += 4) {
-        const float2 delta = *reinterpret_cast<const float2*>(&s.delta[x][i * 2 + lane % 4 * 2]);
+        const float2 delta = *reinterpret_cast<const float2*>(&s.statistics[buffer][M + i * 2 + lane % 4 * 2]);
         dp[i] = scores[i] * (dp[i] - delta.x);
         dp[i + 1] = scores[i + 1] * (dp[i + 1] - delta.y);
         dp[i + 2] = scores[i + 2] * (dp[i + 2] - delta.x);
@@ -189,6 +203,7 @@ __device__ inline void hopper_backward_consume(const hopper_backward_parameters&
         wgmma<T, D>::template run<1>(dv, probabilities + 4 * i, do_turned + x * stage_step + i * mn_major_step);
       }
       wgmma_commit();
+      if (carries) s.statistics[buffer ^ 1][value] = carried;
       fence_async_proxy();
       named_sync(1, 256);
       float dq[32];
@@ -221,6 +236,7 @@ __device__ inline void hopper_backward_consume(const hopper_backward_parameters&
       buffer ^= 1;
     }
   }
+  release_successors();
   const float one[2] = {1, 1}, factor[2] = {p.scale, p.scale};
   store_rows<T, D>(dv, p.d_v, p.d_v_stride, t.batch, t.kv_head, column, p.cols, 0, one, p.fp32_gradient);
   store_rows<T, D>(dk, p.d_k, p.d_k_stride, t.batch, t.kv_head, column, p.cols, 0, factor, p.fp32_gradient);
@@ -265,8 +281,8 @@ void hopper_backward_launch(const backward_parameters& p, cudaStream_t queue) {
   a.order = order_tiles((p.cols + config::N - 1) / config::N, p.kv_heads * p.batch,
                         std::int64_t{p.rows} * D * 8 * (p.heads / p.kv_heads), !p.mask.causal);
   allow_shared<hopper_backward_run<T, D>>(sizeof(config), "hopper backward: shared memory");
-  hopper_backward_run<T, D><<<a.order.tiles * a.order.heads, config::threads, sizeof(config), queue>>>(a);
-  check(cudaGetLastError(), "hopper backward");
+  launch_dependent(hopper_backward_run<T, D>, a.order.tiles * a.order.heads, config::threads, sizeof(config), queue,
+                   "hopper backward", a);
 }
 
 template <class T>

@@ -41,6 +41,8 @@ __device__ inline void hopper_forward_produce(const hopper_forward_parameters& a
   ring<2> slot;
   int q_parity = 0;
   int index = blockIdx.x;
+  prefetch_map(a.q), prefetch_map(a.k), prefetch_map(a.v);
+  wait_for_predecessors();
   for (;;) {
     barrier_wait(&s.tile_empty[slot.index], slot.parity ^ 1);
     s.tile[slot.index] = index;
@@ -79,6 +81,7 @@ __device__ inline void hopper_forward_produce(const hopper_forward_parameters& a
     }
     index = next;
   }
+  release_successors();
   __threadfence();
   if (atomicAdd(a.counter + 1, 1u) == gridDim.x - 1) a.counter[0] = 0, a.counter[1] = 0;
 }
@@ -258,18 +261,20 @@ void hopper_forward_launch(const forward_parameters& p, cudaStream_t queue) {
   a.k = tile_map(p.k, p.k_stride, p.batch, p.cols, p.kv_heads, D, N, bf16);
   a.v = tile_map(p.v, p.v_stride, p.batch, p.cols, p.kv_heads, D, N, bf16);
   a.p = p;
-  a.order = order_tiles((p.rows + config::M - 1) / config::M, p.heads * p.batch, std::int64_t{p.cols} * D * 4, !p.mask.causal);
+  a.order = order_tiles((p.rows + config::M - 1) / config::M, p.heads * p.batch, std::int64_t{p.cols} * D * 4 * p.kv_heads / p.heads,
+                        !p.mask.causal);
   a.counter = tile_counter();
   allow_shared<hopper_forward_run<T, D, N>>(sizeof(config), "hopper forward: shared memory");
   const int blocks = std::min(a.order.tiles * a.order.heads, multiprocessors());
-  hopper_forward_run<T, D, N><<<blocks, config::threads, sizeof(config), queue>>>(a);
-  check(cudaGetLastError(), "hopper forward");
+  launch_dependent(hopper_forward_run<T, D, N>, blocks, config::threads, sizeof(config), queue, "hopper forward", a);
 }
 
 template <class T>
 void hopper_forward(const forward_parameters& p, int head_dim, cudaStream_t queue) {
   if (head_dim == 64) return hopper_forward_launch<T, 64, 128>(p, queue);
-  return p.mask.causal ? hopper_forward_launch<T, 128, 128>(p, queue) : hopper_forward_launch<T, 128, 176>(p, queue);
+  // Longer tiles read Q's counterpart less often; shorter ones lose less at a block's start and end.
+  const bool long_rows = !p.mask.causal && p.cols > 8192;
+  return long_rows ? hopper_forward_launch<T, 128, 160>(p, queue) : hopper_forward_launch<T, 128, 128>(p, queue);
 }
 
 }  // namespace attnsim::kernels::cuda

@@ -1,6 +1,5 @@
 // Times forward and backward of this project's kernels and of cuDNN, in one process and in turns, medians by CUDA events.
-// TFLOP/s count visible pairs only: 4 head_dim a pair forward, 10 backward. Backward includes everything a call does:
-// for this project's kernels row_dot, the prologue, the kernel and the epilogue; cuDNN does the same inside.
+// TFLOP/s count visible pairs only: 4 head_dim a pair forward, 10 backward. Backward starts from dO and O in both.
 //
 //   attention_bench [--repeats N] [--generic] [--small] [--dim N] [--seq N]
 #include <cstring>
@@ -25,23 +24,19 @@ void bench(const block_shape& s, int repeats, bool with_generic) {
   const auto queries = [&] { return device_tensor(type, s.batch, s.rows, s.heads, s.head_dim, true); };
   const auto keys = [&] { return device_tensor(type, s.batch, s.cols, s.kv_heads, s.head_dim, true); };
   device_tensor q = queries(), k = keys(), v = keys(), o = queries(), d_o = queries(), d_q = queries(), d_k = keys(), d_v = keys();
-  device_tensor l(element::fp32, s.batch, s.rows, s.heads, 1, false), delta(element::fp32, s.batch, s.rows, s.heads, 1, false);
+  device_tensor l(element::fp32, s.batch, s.rows, s.heads, 1, false);
   randomize(q, 1), randomize(k, 2), randomize(v, 3), randomize(d_o, 4);
   const cuda::forward_arguments f{s, type, type, q.view<const void>(), k.view<const void>(), v.view<const void>(), o.view<void>(), l.view<float>()};
   const cuda::backward_arguments b{s, type, type, q.view<const void>(), k.view<const void>(), v.view<const void>(), d_o.view<const void>(),
-                                   o.view<const void>(), l.view<const float>(), delta.view<const float>(), d_q.view<void>(),
+                                   o.view<const void>(), l.view<const float>(), {}, d_q.view<void>(),
                                    d_k.view<void>(), d_v.view<void>()};
   buffer workspace(cuda::backward_workspace(s));
-  const cuda::extents extents{s.batch, s.rows, s.heads, s.head_dim};
   const double work = pairs(s) * double(s.batch * s.heads * s.head_dim) * 1e-9;  // GFLOP per unit count, for ms -> TFLOP/s
 
   double times[2][3] = {};  // forward, backward x own, cudnn, generic
   const auto own = [&](cuda::path which, int at) {
     times[0][at] = median_ms(repeats, [&] { cuda::forward(f, nullptr, which); });
-    times[1][at] = median_ms(repeats, [&] {
-      cuda::row_dot(extents, d_o.whole(), o.whole(), delta.view<float>(), nullptr);
-      cuda::backward(b, workspace.data, nullptr, which);
-    });
+    times[1][at] = median_ms(repeats, [&] { cuda::backward(b, workspace.data, nullptr, which); });
   };
   own(cuda::path::automatic, 0);
 #if ATTNSIM_WITH_CUDNN
