@@ -1,9 +1,9 @@
 // Emulated hosts: network namespaces of this machine joined by bridges over shaped cables, so that
 // real MPI traffic runs over links of known rates where there is no cluster.
 //
-//   star          hosts - bridge
-//   tree          hosts - leaf bridges - root bridge; the uplink of a leaf may be slower than its
-//   hosts together two rails     two networks side by side, every host with an interface in each
+//   star        hosts - bridge
+//   tree        hosts - leaf bridges - root bridge, a leaf's uplink with a rate of its own
+//   two rails   two networks side by side, every host with an interface in each
 //
 // A rate holds for each direction of a cable: each end sends through one htb class with a deep byte
 // queue and segmentation offload off, so that what is counted against the rate is Ethernet frames
@@ -34,8 +34,6 @@ struct host_network {
   static host_network star(int hosts, bandwidth link);
   static host_network tree(int hosts, int hosts_per_leaf, bandwidth link, bandwidth uplink);
   static host_network two_rails(int hosts, bandwidth link);
-
-  int leaf_of(int host) const { return hosts_per_leaf ? host / hosts_per_leaf : 0; }
 
   /// What is left of a rate for data: TCP segments of mtu - 52 bytes (IPv4, TCP with time stamps)
   /// in frames of mtu + 14.

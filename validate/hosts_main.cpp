@@ -1,6 +1,7 @@
 // attnsim-hosts: emulated hosts for the time of one command.
-//   attnsim-hosts --hosts 8 --per-leaf 4 --link "200 Mb/s" --uplink "400 Mb/s" run PROGRAM
-//   ARGUMENTS... attnsim-hosts --hosts 2 --rails 2 probe
+//
+//   attnsim-hosts --hosts 8 --per-leaf 4 --link "200 Mb/s" --uplink "400 Mb/s" run PROGRAM ARGS...
+//   attnsim-hosts --hosts 2 --rails 2 probe
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -107,29 +107,20 @@ std::vector<std::pair<std::string, std::string>> mpi_parameters(const launch_req
           {"mpi_yield_when_idle", "1"}};
 }
 
+/// What makes mpirun the first process of a namespace, and its end theirs.
+command_line contained(std::chrono::seconds limit) {
+  return {"timeout",      "--signal=KILL", std::to_string(limit.count()),
+          "unshare",      "--pid",         "--fork",
+          "--kill-child", "--mount-proc"};
+}
+
 command_line mpirun_command(const launch_request& request, const launch_folder& folder) {
-  const auto time_out = request.time_out.count();
-  command_line command = {"timeout",
-                          "--signal=KILL",
-                          std::to_string(time_out + launch_grace.count()),
-                          "unshare",
-                          "--pid",
-                          "--fork",
-                          "--kill-child",
-                          "--mount-proc",
-                          "mpirun",
-                          "--allow-run-as-root",
-                          "--bind-to",
-                          "none",
-                          "--timeout",
-                          std::to_string(time_out),
-                          "--report-state-on-timeout",
-                          "--wdir",
-                          fs::current_path(),
-                          "-np",
-                          std::to_string(request.ranks),
-                          "--host",
-                          host_slots(request)};
+  auto command = contained(request.time_out + launch_grace);
+  command.insert(command.end(), {"mpirun", "--allow-run-as-root", "--bind-to", "none"});
+  command.insert(command.end(), {"--timeout", std::to_string(request.time_out.count())});
+  command.insert(command.end(), {"--report-state-on-timeout", "--wdir", fs::current_path()});
+  command.insert(command.end(), {"-np", std::to_string(request.ranks)});
+  command.insert(command.end(), {"--host", host_slots(request)});
   for (const auto& [parameter, value] : mpi_parameters(request, folder))
     command.insert(command.end(), {"--mca", parameter, value});
   command.insert(command.end(), {folder.inside("run_rank"), request.program});
@@ -161,7 +152,7 @@ std::vector<rank_end> read_ends(const launch_request& request, const launch_fold
 }
 
 std::vector<int> read_lost_hosts(const launch_request& request, const launch_folder& folder) {
-  std::map<fs::file_time_type, int> lost;
+  std::multimap<fs::file_time_type, int> lost;
   for (const int host : request.hosts) {
     const auto record = folder.outside("hosts/" + emulated_hosts::name(host));
     if (fs::exists(record)) lost.emplace(fs::last_write_time(record), host);

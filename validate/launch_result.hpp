@@ -1,7 +1,6 @@
 // How a launch ended, rank by rank, and which rank is to blame.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>

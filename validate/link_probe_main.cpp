@@ -1,5 +1,5 @@
-// attnsim-link-probe: two ranks; prints "one-way|both-ways BYTES SECONDS", medians, from small
-// messages that show the latency to large ones that show the rate.
+// attnsim-link-probe: two ranks; prints lines "one-way|both-ways BYTES SECONDS" for one small message,
+// which shows the latency, and large ones, which show the rate.
 #include <fmt/format.h>
 #include <mpi.h>
 

@@ -1,8 +1,11 @@
-// The MPI program of launch_test and link_probe_test. Every second rank is a receiver.
-//   stream MEGABYTES [REPEATS]   rank i sends to rank i + ranks/2, all at once; every sender prints
-//   its best bytes/s forever                      as stream, without end kill RANK | exit RANK that
-//   rank ends by SIGKILL, or with code 3, while the others wait for it late RANK that rank sleeps
-//   instead of coming to MPI_Init
+// The MPI program of launch_test. The lower half of the ranks sends, the upper half receives.
+//
+//   stream MEGABYTES [REPEATS]   rank i to rank i + ranks/2, all at once; every sender prints the
+//                                median of its bytes/s
+//   forever                      as stream, without end
+//   kill RANK                    that rank ends by SIGKILL while the others wait for it
+//   exit RANK                    that rank ends with code 3 while the others wait for it
+//   late RANK                    that rank pauses instead of coming to MPI_Init
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>

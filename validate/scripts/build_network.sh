@@ -3,8 +3,8 @@
 set -e
 hosts=$1 per_leaf=$2 rails=$3 link=$4 uplink=$5 mtu=$6
 
-# Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last does
-# not wait for megabytes it sent before; no state kept from one connection or pause to the next.
+# Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last is
+# not held up by megabytes it sent before; no state kept from one connection or pause to the next.
 settle() {  # NAMESPACE
   ip netns exec $1 sh -e <<-end
 	cd /proc/sys/net

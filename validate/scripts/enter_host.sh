@@ -1,6 +1,6 @@
 #!/bin/sh
-# enter_host HOST COMMAND...: what ssh is to a real cluster, for Open MPI's plm_rsh_agent. A failure,
-# to enter or of the command, leaves its status in hosts/<HOST> beside this script.
+# enter_host HOST COMMAND...: what ssh is to a real cluster, for Open MPI's plm_rsh_agent.
+# A failure, to enter or of the command, leaves its status in hosts/<HOST> beside this script.
 host=$1
 shift
 unshare --uts ip netns exec "$host" \
