@@ -10,8 +10,8 @@ namespace {
 
 constexpr double tie = 1 + 1e-11;
 
-std::int64_t fixed(double rate, double scale) {
-  return static_cast<std::int64_t>(rate * scale);
+std::int64_t fixed(double load) {
+  return static_cast<std::int64_t>(load);
 }
 
 }  // namespace
@@ -26,8 +26,9 @@ fair_shares::fair_shares(std::span<const double> capacities)
 
 void fair_shares::add_link(double capacity) {
   const double scale = std::ldexp(1.0, 61 - std::ilogb(capacity));
-  capacities_.push_back(fixed(capacity, scale));
-  links_.push_back({capacities_.back(), scale});
+  scales_.push_back(scale);
+  capacities_.push_back(fixed(capacity * scale));
+  links_.push_back({capacities_.back()});
   levels_.push_back(unlimited);
   levels_before_.push_back(unlimited);
   lists_.emplace_back();
@@ -56,9 +57,9 @@ void fair_shares::set_flows(bundle_id id, std::uint32_t flows) {
 }
 
 double fair_shares::load(link_id link) const {
-  const double others =
-      static_cast<double>(capacities_[link] - links_[link].room) / links_[link].scale;
-  return owned(link) == 0 ? others : others + lists_[link].owned_weight * levels_[link];
+  auto load = static_cast<double>(capacities_[link] - links_[link].room);
+  if (owned(link) > 0) load += lists_[link].owned_weight * levels_[link];
+  return load / scales_[link];
 }
 
 std::span<const link_use> fair_shares::path(bundle_id id) const {
@@ -117,8 +118,7 @@ void fair_shares::settle_alone(bundle_id id) {
   double level = unlimited;
   link_id slowest = none;
   for (const hop& h : hops(b)) {
-    const link_state& link = links_[h.link];
-    const double share = static_cast<double>(link.room) / (h.weight * link.scale);
+    const double share = static_cast<double>(links_[h.link].room) / h.weight;
     if (share < level) {
       level = share;
       slowest = h.link;
@@ -126,44 +126,54 @@ void fair_shares::settle_alone(bundle_id id) {
   }
   for (const hop& h : hops(b)) {
     if (h.link == slowest) continue;
-    links_[h.link].room -= fixed(h.weight * level, links_[h.link].scale);
+    links_[h.link].room -= fixed(h.weight * level);
   }
   own(id, slowest);
   levels_[slowest] = level;
   lists_[slowest].owned_weight = lists_[slowest].weights[0];
 }
 
+void fair_shares::crossing_list::resize(std::size_t slots, std::uint32_t new_width,
+                                        link_id padding) {
+  const std::size_t kept = std::min(slots, crossings.size());
+  if (new_width > width) {
+    std::vector<link_id> links(kept * new_width, padding);
+    std::vector<double> weights_there(kept * new_width, 0);
+    for (std::size_t i = 0; i < kept * width; ++i) {
+      links[i / width * new_width + i % width] = other_links[i];
+      weights_there[i / width * new_width + i % width] = other_weights[i];
+    }
+    other_links = std::move(links);
+    other_weights = std::move(weights_there);
+    width = new_width;
+  }
+  crossings.resize(slots);
+  weights.resize(slots);
+  other_links.resize(row(slots), padding);
+  other_weights.resize(row(slots), 0);
+}
+
 void fair_shares::attach(bundle_id id) {
   const bundle_state& b = bundles_[id];
   for (std::uint32_t i = b.first_hop; i < b.end_hop; ++i) {
     crossing_list& list = lists_[hops_[i].link];
-    widen(hops_[i].link, b.end_hop - b.first_hop - 1);
-    hops_[i].slot = static_cast<std::uint32_t>(list.crossings.size());
-    list.crossings.push_back({id, i});
-    list.weights.push_back(0);
-    list.others.resize(list.others.size() + list.width, {nowhere_, 0});
+    const std::size_t slot = list.crossings.size();
+    list.resize(slot + 1, std::max(list.width, b.end_hop - b.first_hop - 1), nowhere_);
+    list.crossings[slot] = {id, i};
+    hops_[i].slot = static_cast<std::uint32_t>(slot);
   }
   write_rows(id);
-}
-
-void fair_shares::widen(link_id link, std::uint32_t width) {
-  crossing_list& list = lists_[link];
-  if (width <= list.width) return;
-  std::vector<link_use> others(list.crossings.size() * width, {nowhere_, 0});
-  for (std::size_t slot = 0; slot < list.crossings.size(); ++slot) {
-    std::ranges::copy(list.row(slot), others.begin() + slot * width);
-  }
-  list.others = std::move(others);
-  list.width = width;
 }
 
 void fair_shares::write_rows(bundle_id id) {
   for (const hop& here : hops(bundles_[id])) {
     crossing_list& list = lists_[here.link];
     list.weights[here.slot] = here.weight;
-    link_use* other = list.others.data() + here.slot * list.width;
+    std::size_t i = list.row(here.slot);
     for (const hop& h : hops(bundles_[id])) {
-      if (&h != &here) *other++ = {h.link, h.weight};
+      if (&h == &here) continue;
+      list.other_links[i] = h.link;
+      list.other_weights[i++] = h.weight;
     }
   }
 }
@@ -172,10 +182,9 @@ void fair_shares::detach(bundle_id id) {
   disown(id);
   for (const hop& h : hops(bundles_[id])) {
     crossing_list& list = lists_[h.link];
-    exchange(h.link, h.slot, static_cast<std::uint32_t>(list.crossings.size() - 1));
-    list.crossings.pop_back();
-    list.weights.pop_back();
-    list.others.resize(list.others.size() - list.width);
+    const std::size_t last = list.crossings.size() - 1;
+    exchange(h.link, h.slot, static_cast<std::uint32_t>(last));
+    list.resize(last, list.width, nowhere_);
   }
 }
 
@@ -202,9 +211,10 @@ void fair_shares::exchange(link_id link, std::uint32_t slot, std::uint32_t other
   crossing_list& list = lists_[link];
   std::swap(list.crossings[slot], list.crossings[other]);
   std::swap(list.weights[slot], list.weights[other]);
-  link_use* const others = list.others.data();
-  std::swap_ranges(others + slot * list.width, others + (slot + 1) * list.width,
-                   others + other * list.width);
+  for (std::uint32_t i = 0; i < list.width; ++i) {
+    std::swap(list.other_links[list.row(slot) + i], list.other_links[list.row(other) + i]);
+    std::swap(list.other_weights[list.row(slot) + i], list.other_weights[list.row(other) + i]);
+  }
   hops_[list.crossings[slot].hop].slot = slot;
   hops_[list.crossings[other].hop].slot = other;
 }
@@ -215,7 +225,7 @@ void fair_shares::update_weights(bundle_id id) {
   bundle_state& b = bundles_[id];
   for (std::uint32_t i = b.first_hop; i < b.end_hop; ++i) {
     const double flows = i - b.first_hop < b.path_hops ? b.flows : std::min(b.flows, 1u);
-    hops_[i].weight = flows * uses_[i].weight;
+    hops_[i].weight = flows * uses_[i].weight * scales_[hops_[i].link];
   }
   b.flows_before = b.flows;
   write_rows(id);
@@ -259,12 +269,14 @@ void fair_shares::release_owned() {
     const crossing_list& list = lists_[owner];
     if (list.owned == 0) continue;
     link_state* const links = links_.data();
-    for (const link_use& use : list.owned_rows()) {
-      link_state& link = links[use.link];
-      link.room += fixed(use.weight * level, link.scale);
-      link.free_weight += use.weight;
+    const link_id* const others = list.other_links.data();
+    const double* const weights = list.other_weights.data();
+    for (std::size_t i = 0, end = list.row(list.owned); i < end; ++i) {
+      link_state& link = links[others[i]];
+      link.room += fixed(weights[i] * level);
+      link.free_weight += weights[i];
       ++link.free;
-      if (!link.in_region) join(use.link);
+      if (!link.in_region) join(others[i]);
     }
     links_[owner].free_weight += list.owned_weight;
     links_[owner].free += list.owned;
@@ -272,9 +284,8 @@ void fair_shares::release_owned() {
   }
 }
 
-double fair_shares::share(link_id id) const {
-  const link_state& link = links_[id];
-  return static_cast<double>(link.room) / (link.free_weight * link.scale);
+double fair_shares::share(link_id link) const {
+  return static_cast<double>(links_[link].room) / links_[link].free_weight;
 }
 
 void fair_shares::fill() {
@@ -319,11 +330,11 @@ bool fair_shares::overtaken(link_id link, double level) {
   if (level >= levels_before_[link] && links_[link].free == list.owned) return false;
   const double limit = level * tie;
   const double* const levels = levels_.data();
-  const link_use* use = list.others.data() + std::size_t{list.owned} * list.width;
+  const link_id* other = list.other_links.data() + list.row(list.owned);
   for (std::size_t slot = list.owned; slot < list.crossings.size(); ++slot) {
     double rate = unlimited;
-    for (const link_use* const end = use + list.width; use != end; ++use) {
-      rate = std::min(rate, levels[use->link]);
+    for (const link_id* const end = other + list.width; other != end; ++other) {
+      rate = std::min(rate, levels[*other]);
     }
     if (rate <= limit) continue;
     const bundle_id id = list.crossings[slot].bundle;
@@ -342,10 +353,12 @@ void fair_shares::settle(link_id owner, double level) {
   for (const bundle_id id : taken_over_) own(id, owner);
   crossing_list& list = lists_[owner];
   link_state* const links = links_.data();
-  for (const link_use& use : list.owned_rows()) {
-    link_state& link = links[use.link];
-    link.room -= fixed(use.weight * level, link.scale);
-    link.free_weight -= use.weight;
+  const link_id* const others = list.other_links.data();
+  const double* const weights = list.other_weights.data();
+  for (std::size_t i = 0, end = list.row(list.owned); i < end; ++i) {
+    link_state& link = links[others[i]];
+    link.room -= fixed(weights[i] * level);
+    link.free_weight -= weights[i];
     --link.free;
   }
   levels_[owner] = level;

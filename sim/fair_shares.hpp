@@ -103,7 +103,7 @@ class fair_shares {
   struct hop {
     link_id link;
     std::uint32_t slot;  // where the link lists this bundle
-    double weight;       // of all flows of the bundle
+    double weight;       // of all flows of the bundle, times the link's scale
   };
   struct bundle_state {
     std::uint32_t first_hop;
@@ -116,14 +116,13 @@ class fair_shares {
   };
   struct link_state {
     std::int64_t room;       // capacity not taken by settled bundles of other owners, times scale
-    double scale;            // a power of two: capacity * scale is in [2^61, 2^62)
-    double free_weight = 0;  // of the released bundles
+    double free_weight = 0;  // of the released bundles, times scale
     std::uint32_t free = 0;  // how many of them
     bool in_region = false;
   };
-  // The bundles that cross a link, the owned ones first. What filling needs of a bundle lies in
-  // rows, so that it walks through memory once: its weight here, and `width` other links of its
-  // path, padded with link nowhere_.
+  // The bundles that cross a link, the owned ones first. What filling needs of a bundle lies in rows,
+  // so that it walks through memory once: its weight here, and `width` other links of its path with
+  // its weights there, padded with nowhere_. All weights are times the scale of their link.
   struct crossing_list {
     struct crossing {
       bundle_id bundle;
@@ -131,17 +130,14 @@ class fair_shares {
     };
     std::vector<crossing> crossings;
     std::vector<double> weights;
-    std::vector<link_use> others;
+    std::vector<link_id> other_links;
+    std::vector<double> other_weights;
     std::uint32_t width = 0;
     std::uint32_t owned = 0;
     double owned_weight = 0;
 
-    std::span<const link_use> row(std::size_t slot) const {
-      return {others.data() + slot * width, width};
-    }
-    std::span<const link_use> owned_rows() const {
-      return {others.data(), std::size_t{owned} * width};
-    }
+    std::size_t row(std::size_t slot) const { return slot * width; }
+    void resize(std::size_t slots, std::uint32_t new_width, link_id padding);
   };
 
   void add_link(double capacity);
@@ -158,7 +154,6 @@ class fair_shares {
   void own(bundle_id id, link_id link);
   void disown(bundle_id id);
   void exchange(link_id link, std::uint32_t slot, std::uint32_t other);
-  void widen(link_id link, std::uint32_t width);
   void write_rows(bundle_id id);
   void update_weights(bundle_id id);
 
@@ -181,6 +176,7 @@ class fair_shares {
   std::vector<double> levels_before_;  // of links in the region
   std::vector<link_state> links_;
   std::vector<std::int64_t> capacities_;  // times scale
+  std::vector<double> scales_;            // powers of two: capacity * scale is in [2^61, 2^62)
   std::vector<crossing_list> lists_;
   std::vector<bundle_state> bundles_;
   std::vector<hop> hops_;

@@ -76,7 +76,7 @@ class index_heap {
     const node moved = nodes_[place];
     for (std::size_t child; (child = 2 * place + 1) < nodes_.size(); place = child) {
       const std::size_t right = child + 1 < nodes_.size() ? child + 1 : child;
-      child = nodes_[right].key < nodes_[child].key ? right : child;
+      child += nodes_[right].key < nodes_[child].key;
       if (!(nodes_[child].key < moved.key)) break;
       put(place, nodes_[child]);
     }
