@@ -105,7 +105,7 @@ class one_rank {
     const int pattern = instance_.communication().pattern_of(op);
     s.shared = 0;
     if (pattern < 0) {
-      s.fixed = instance_.costs().time(op, rank_).value() / instance_.speed_of(rank_);
+      s.fixed = instance_.local_time(op, rank_).value();
       compute_ += s.fixed;
     } else {
       const auto& t = times_[static_cast<std::size_t>(pattern)];

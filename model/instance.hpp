@@ -2,6 +2,7 @@
 // The closed form, the simulator and the executor read the same instance.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "model/cluster.hpp"
@@ -29,6 +30,15 @@ class instance {
   int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
   double speed_of(int rank) const { return cluster_.device_speed[static_cast<std::size_t>(device_of(rank))]; }
 
+  /// Time of the local operation program()[op] on `rank`'s device.
+  seconds local_time(std::size_t op, int rank) const {
+    return local_times_ ? local_times_(op, rank) : costs_.time(op, rank) / speed_of(rank);
+  }
+  /// Times other than the cost model's: measured ones, or a study's.
+  void use_local_times(std::function<seconds(std::size_t op, int rank)> times) { local_times_ = std::move(times); }
+  /// All ranks take equally long for every operation, but for their devices' speed.
+  bool same_on_all_ranks() const { return !local_times_ && workload_.same_on_all_ranks(); }
+
  private:
   const cluster& cluster_;
   strategy strategy_;
@@ -38,6 +48,7 @@ class instance {
   workload workload_;
   transfers transfers_;
   local_costs costs_;
+  std::function<seconds(std::size_t, int)> local_times_;
 };
 
 }  // namespace attnsim

@@ -31,6 +31,10 @@ void mark_accumulation(std::vector<tile>& tiles, bool rows_hold, bool cols_hold)
   }
 }
 
+bool adds(const tile& t, const operand& result) { return is_key_side(result.what) ? t.adds_cols : t.adds_rows; }
+
+std::int64_t tokens_of(const tile& t, const operand& result) { return is_key_side(result.what) ? t.cols : t.rows; }
+
 precision format_of(const schedule& s, const operand& o) {
   return s.buffers[static_cast<std::size_t>(o.buffer)].format;
 }
@@ -113,11 +117,11 @@ std::vector<tile> workload::tiles(const operation& op, int rank) const {
 }
 
 int workload::tile_variant(const operation& op, int rank) const {
-  if (attention_.padding > 0) return -1;
-  if (attention_.mask == mask_kind::full) return 0;
+  if (same_on_all_ranks()) return 0;
+  if (attention_.padding > 0 || attention_.window > 0) return -1;
   const auto& q = find(op.reads, tensor::q);
   const auto& k = find(op.reads, tensor::k);
-  if (attention_.window > 0 || schedule_->chunk_count(q) > 1 || schedule_->chunk_count(k) > 1) return -1;
+  if (schedule_->chunk_count(q) > 1 || schedule_->chunk_count(k) > 1) return -1;
   const int query = schedule_->chunks(rank, q).front(), key = schedule_->chunks(rank, k).front();
   return query == key ? 0 : key < query ? 1 : 2;
 }
@@ -130,14 +134,25 @@ byte_count workload::memory_traffic(const operation& op) const {
   return total;
 }
 
+precision workload::result_format(const operation& op, const tile& t) const {
+  const bool in_place = std::all_of(op.writes.begin(), op.writes.end(), [&](const operand& o) {
+    return is_statistic(o.what) || (!adds(t, o) && format_of(*schedule_, o) == precision::fp32);
+  });
+  return in_place ? precision::fp32 : precision::storage;
+}
+
+bool workload::uses_scratch(const operation& op, const tile& t, const operand& result) const {
+  return adds(t, result) ||
+         format_bytes(result.what, format_of(*schedule_, result)) != format_bytes(result.what, result_format(op, t));
+}
+
 byte_count workload::accumulation_traffic(const operation& op, const tile& t) const {
   std::int64_t total = 0;
   for (const auto& o : op.writes) {
-    const bool cols = is_key_side(o.what);
-    if (!(cols ? t.adds_cols : t.adds_rows)) continue;
-    const auto scratch = token_bytes(o.what, precision::storage);
-    const auto accumulator = token_bytes(o.what, format_of(*schedule_, o));
-    total += (cols ? t.cols : t.rows) * (scratch + 2 * accumulator);
+    if (!uses_scratch(op, t, o)) continue;
+    const auto scratch = token_bytes(o.what, result_format(op, t));
+    const auto place = token_bytes(o.what, format_of(*schedule_, o));
+    total += tokens_of(t, o) * (scratch + (adds(t, o) ? 2 : 1) * place);
   }
   return byte_count(total);
 }
@@ -145,8 +160,7 @@ byte_count workload::accumulation_traffic(const operation& op, const tile& t) co
 byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
   std::int64_t total = 0;
   for (const auto& o : op.writes) {
-    const bool cols = is_key_side(o.what);
-    if (cols ? t.adds_cols : t.adds_rows) total += (cols ? t.cols : t.rows) * token_bytes(o.what, precision::storage);
+    if (uses_scratch(op, t, o)) total += tokens_of(t, o) * token_bytes(o.what, result_format(op, t));
   }
   return byte_count(total);
 }

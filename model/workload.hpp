@@ -39,13 +39,22 @@ class workload {
   /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
   /// -1 when only tiles() itself can tell.
   int tile_variant(const operation&, int rank) const;
+  /// All ranks have the same tiles in every operation: nothing is masked.
+  bool same_on_all_ranks() const { return attention_.mask == mask_kind::full && attention_.padding == 0; }
 
   /// Device memory read and written by a local operation: merge, accumulate, delta, copy.
   byte_count memory_traffic(const operation&) const;
-  /// The same for bringing one tile's result into what the operation accumulates, beyond the kernel's own writes.
+  /// The same for bringing one tile's results from scratch to their place, beyond the kernel's own writes.
   byte_count accumulation_traffic(const operation&, const tile&) const;
 
-  /// Scratch for one tile's result before it is accumulated.
+  /// The number format in which a kernel call leaves its results, row statistics apart: a kernel writes one format only.
+  /// fp32 if all of them go straight to fp32 buffers, else storage.
+  precision result_format(const operation&, const tile&) const;
+  /// Whether a kernel call's result for the operand goes through scratch: it is added to what is there, or the buffer
+  /// has another format.
+  bool uses_scratch(const operation&, const tile&, const operand& result) const;
+
+  /// Scratch for one tile's results before they are brought to their place.
   byte_count scratch_bytes(const operation&, const tile&) const;
   /// The largest over operations and ranks (above 256 ranks: over the first, middle and last rank).
   byte_count scratch_bytes() const;

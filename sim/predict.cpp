@@ -10,12 +10,24 @@
 namespace attnsim {
 namespace {
 
+/// A pattern's operations send the same from every rank that takes part.
 void count_bytes(const instance& i, pass_prediction& p) {
+  const auto& t = i.communication();
+  std::vector<std::int64_t> of_pattern(static_cast<std::size_t>(t.patterns()));
+  for (std::size_t op = 0; op < i.program().program.size(); ++op) {
+    const int pattern = t.pattern_of(op);
+    if (pattern < 0 || t.flows(pattern) == 0) continue;
+    const int sender = t.members(pattern, 0)[0];
+    of_pattern[static_cast<std::size_t>(pattern)] += i.work().bytes_sent(i.program().program[op], sender).value();
+  }
   double total = 0;
   for (int rank = 0; rank < i.ranks(); ++rank) {
-    const auto bytes = i.work().bytes_sent(rank);
-    p.most_bytes_sent = std::max(p.most_bytes_sent, bytes);
-    total += static_cast<double>(bytes.value());
+    std::int64_t bytes = 0;
+    for (int pattern = 0; pattern < t.patterns(); ++pattern) {
+      if (t.sent(pattern, rank) >= 0) bytes += of_pattern[static_cast<std::size_t>(pattern)];
+    }
+    p.most_bytes_sent = std::max(p.most_bytes_sent, byte_count(bytes));
+    total += static_cast<double>(bytes);
   }
   p.mean_bytes_sent = total / i.ranks();
 }

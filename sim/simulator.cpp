@@ -213,14 +213,14 @@ class simulation {
   void start_local(std::uint32_t r, std::uint32_t stream, const step& s) {
     auto& rank = ranks_[r];
     const int representative = rank_of(r);
-    const double time = instance_.costs().time(s.operation, representative).value() / instance_.speed_of(representative);
+    const double time = instance_.local_time(s.operation, representative).value();
     if (time == 0) return finish(r, stream);
     if (!s.kernel) {
       events_.schedule(now_ + to_picoseconds(time), {event_kind::local_end, r, stream});
       return;
     }
     rank.kernel.remaining = time;
-    rank.kernel.call = time / instance_.costs().calls(s.operation, representative);
+    rank.kernel.call = time / std::max(1, instance_.costs().calls(s.operation, representative));
     rank.kernel.running = true;
     rank.kernel.since = now_;
     rank.kernel.slowdown = slowdown(rank);

@@ -67,8 +67,8 @@ class refinement {
     ranks_.resize(static_cast<std::size_t>(instance_.ranks()));
     for (int rank = 0; rank < instance_.ranks(); ++rank) {
       colour c = bits(instance_.speed_of(rank));
-      for (std::size_t op = 0; op < program.size(); ++op) {
-        if (is_kernel(program[op].kind)) c = mix(c, bits(instance_.costs().time(op, rank).value()));
+      for (std::size_t op = 0; op < program.size() && !instance_.same_on_all_ranks(); ++op) {
+        if (!is_communication(program[op].kind)) c = mix(c, bits(instance_.local_time(op, rank).value()));
       }
       ranks_[static_cast<std::size_t>(rank)] = c;
     }
