@@ -14,7 +14,8 @@ namespace {
 /// "4x2" as {4, 2}.
 std::pair<int, int> parse_grid(const std::string& text) {
   const auto x = text.find('x');
-  if (x == std::string::npos) throw input_error("--grid", text, "expected ROWSxCOLUMNS, such as 8x4");
+  if (x == std::string::npos)
+    throw input_error("--grid", text, "expected ROWSxCOLUMNS, such as 8x4");
   try {
     return {static_cast<int>(parse_count("--grid", text.substr(0, x))),
             static_cast<int>(parse_count("--grid", text.substr(x + 1)))};
@@ -32,11 +33,13 @@ bool suits_transpose(const strategy& s) {
 }  // namespace
 
 void cluster_flags::add_to(CLI::App& app) {
-  app.add_option("CLUSTER", name, "a shipped cluster (attnsim topology list) or a file")->required();
+  app.add_option("CLUSTER", name, "a shipped cluster (attnsim topology list) or a file")
+      ->required();
   app.add_option("--nodes", nodes, "number of nodes instead of the file's");
   app.add_option("--device", device, "device profile instead of the file's");
   app.add_option("--ranks", ranks, "use the first N devices (default: all)");
-  app.add_option("--set", set, "override a key of the cluster file: key.path=value")->allow_extra_args(false);
+  app.add_option("--set", set, "override a key of the cluster file: key.path=value")
+      ->allow_extra_args(false);
 }
 
 cluster cluster_flags::read() const {
@@ -44,7 +47,8 @@ cluster cluster_flags::read() const {
   if (!nodes.empty()) overrides.nodes = parse_count("--nodes", nodes);
   for (const auto& assignment : set) {
     const auto equals = assignment.find('=');
-    if (equals == std::string::npos || equals == 0) throw input_error("--set", assignment, "expected key.path=value");
+    if (equals == std::string::npos || equals == 0)
+      throw input_error("--set", assignment, "expected key.path=value");
     overrides.set.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
   }
   return read_cluster(name, overrides);
@@ -54,14 +58,16 @@ int cluster_flags::ranks_of(const cluster& c) const {
   if (ranks.empty()) return c.devices();
   const auto n = parse_count("--ranks", ranks);
   if (n > c.devices()) {
-    throw infeasible(fmt::format("--ranks: '{}': {} has {} devices; feasible: 1 to {}, or more with --nodes", ranks,
-                                 c.name, c.devices(), c.devices()));
+    throw infeasible(
+        fmt::format("--ranks: '{}': {} has {} devices; feasible: 1 to {}, or more with --nodes",
+                    ranks, c.name, c.devices(), c.devices()));
   }
   return static_cast<int>(n);
 }
 
 void workload_flags::add_to(CLI::App& app) {
-  app.add_option("--seq", sequence, "tokens of the sequence, such as 131072, 128K or 1M")->required();
+  app.add_option("--seq", sequence, "tokens of the sequence, such as 131072, 128K or 1M")
+      ->required();
   app.add_option("--batch", batch, "sequences")->capture_default_str();
   app.add_option("--heads", heads, "query heads (default 32)");
   app.add_option("--kv-heads", kv_heads, "key and value heads (default: as many as heads)");
@@ -94,16 +100,20 @@ attention workload_flags::read(std::int64_t unit) const {
   return a;
 }
 
-pass_kind workload_flags::read_pass() const { return parse_flag("--pass", pass, parse_pass); }
+pass_kind workload_flags::read_pass() const {
+  return parse_flag("--pass", pass, parse_pass);
+}
 
 void strategy_flags::add_to(CLI::App& app, bool with_schedule) {
   if (with_schedule) {
-    app.add_option("--schedule", schedule, "algorithm (attnsim schedules lists them)")->capture_default_str();
+    app.add_option("--schedule", schedule, "algorithm (attnsim schedules lists them)")
+        ->capture_default_str();
     app.add_option("--kv-order", order, "direct or transposed (attention2d)");
   }
   app.add_option("--grid", grid, "ROWSxCOLUMNS of ranks, such as 8x4");
   app.add_option("--tokens", tokens, "contiguous, zigzag or striped");
-  app.add_option("--placement", placement, "node-major, column-in-node, tile-in-node or custom:0,1,...");
+  app.add_option("--placement", placement,
+                 "node-major, column-in-node, tile-in-node or custom:0,1,...");
   app.add_option("--kernel", kernel, "attention kernel of the device profile");
   app.add_option("--reduction", reduction, "ring or all-to-all, of partial outputs");
   app.add_option("--partials", partials, "storage or fp32: partial outputs on the wire");

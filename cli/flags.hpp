@@ -25,8 +25,8 @@ struct cluster_flags {
 
 /// --seq, --batch, --heads, --kv-heads, --head-dim, --mask, --window, --dtype, --pass, --model, --pad.
 struct workload_flags {
-  std::string sequence, batch = "1", heads, kv_heads, head_dim, mask = "causal", window = "0", dtype = "bf16",
-              pass = "both", model;
+  std::string sequence, batch = "1", heads, kv_heads, head_dim, mask = "causal", window = "0",
+                        dtype = "bf16", pass = "both", model;
   bool pad = false;
 
   void add_to(CLI::App&);
@@ -37,7 +37,8 @@ struct workload_flags {
 
 /// --schedule, --grid, --tokens, --placement, --kernel, --kv-order, --reduction, --partials, --gradients.
 struct strategy_flags {
-  std::string schedule = "ring", grid, tokens, placement, kernel, order, reduction, partials, gradients;
+  std::string schedule = "ring", grid, tokens, placement, kernel, order, reduction, partials,
+              gradients;
 
   /// `with_schedule`: predict chooses one schedule; plan has --schedules instead.
   void add_to(CLI::App&, bool with_schedule);

@@ -6,7 +6,9 @@
 
 namespace {
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 int report(const char* what, int code) {
   fmt::print(stderr, "attnsim: {}\n", what);
@@ -16,7 +18,9 @@ int report(const char* what, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("attnsim predicts distributed attention on a described cluster, and chooses how to run it.", "attnsim");
+  CLI::App app(
+      "attnsim predicts distributed attention on a described cluster, and chooses how to run it.",
+      "attnsim");
   app.set_version_flag("--version", "attnsim " ATTNSIM_VERSION);
   app.require_subcommand(1);
   attnsim::cli::add_predict(app);

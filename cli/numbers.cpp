@@ -18,9 +18,12 @@ std::int64_t parse_count(const std::string& flag, const std::string& text, std::
     ++end;
   }
   constexpr std::int64_t most = std::int64_t{1} << 40;
-  const bool valid = error == std::errc{} && end == end_of_text && factor > 0 && value <= most / factor;
+  const bool valid =
+      error == std::errc{} && end == end_of_text && factor > 0 && value <= most / factor;
   if (!valid || value * factor < least) {
-    throw input_error(flag, text, fmt::format("expected a whole number of at least {}, such as 8, 128K or 1M", least));
+    throw input_error(
+        flag, text,
+        fmt::format("expected a whole number of at least {}, such as 8, 128K or 1M", least));
   }
   return value * factor;
 }

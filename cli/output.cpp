@@ -9,13 +9,17 @@
 namespace attnsim::cli {
 namespace {
 
-std::string grid_of(const strategy& s) { return fmt::format("{}x{}", s.rows, s.cols); }
+std::string grid_of(const strategy& s) {
+  return fmt::format("{}x{}", s.rows, s.cols);
+}
 
 std::string schedule_of(const strategy& s) {
   return s.order == kv_order::transposed ? s.schedule + " (transposed)" : s.schedule;
 }
 
-std::string bound_by(const bottleneck& b) { return fmt::format("{} {} ({:.0f} %)", b.kind, b.name, 100 * b.share); }
+std::string bound_by(const bottleneck& b) {
+  return fmt::format("{} {} ({:.0f} %)", b.kind, b.name, 100 * b.share);
+}
 
 bool starts_with_digit(const std::string& text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0;
@@ -59,7 +63,8 @@ nlohmann::ordered_json to_json(const prediction& p) {
       {"bytes_sent_per_rank", {{"max", p.most_bytes_sent.value()}, {"mean", p.mean_bytes_sent}}},
       {"peak_memory_bytes", p.peak_memory.value()},
       {"tflops_per_device", p.rate_per_device.value() / 1e12},
-      {"bottleneck", {{"kind", p.bottleneck.kind}, {"name", p.bottleneck.name}, {"share", p.bottleneck.share}}},
+      {"bottleneck",
+       {{"kind", p.bottleneck.kind}, {"name", p.bottleneck.name}, {"share", p.bottleneck.share}}},
       {"feasible", p.feasible},
       {"warnings", p.warnings},
   };
@@ -74,9 +79,11 @@ std::string text_table::str() const {
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     std::string line;
     for (std::size_t i = 0; i < rows_[r].size(); ++i) {
-      const auto& sample = rows_[std::min<std::size_t>(std::max<std::size_t>(r, 1), rows_.size() - 1)][i];
+      const auto& sample =
+          rows_[std::min<std::size_t>(std::max<std::size_t>(r, 1), rows_.size() - 1)][i];
       const bool right = starts_with_digit(sample);
-      line += right ? fmt::format("{:>{}}  ", rows_[r][i], width[i]) : fmt::format("{:<{}}  ", rows_[r][i], width[i]);
+      line += right ? fmt::format("{:>{}}  ", rows_[r][i], width[i])
+                    : fmt::format("{:<{}}  ", rows_[r][i], width[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -91,20 +98,22 @@ std::string to_table(const prediction& p) {
   };
   const auto& a = p.problem;
   line("cluster", fmt::format("{}, {} ranks", p.cluster, p.ranks));
-  line("problem", fmt::format("{} tokens x {}, {} heads, {} K/V heads of {}, {}, {}", a.sequence, a.batch, a.heads,
-                              a.kv_heads, a.head_dim, name_of(a.mask), name_of(a.dtype)));
-  line("strategy", fmt::format("{} {}, {} tokens, {}", schedule_of(p.chosen), grid_of(p.chosen), name_of(p.chosen.tokens),
-                               p.chosen.placement));
-  line("time", fmt::format("{}  [{} to {}]", to_string(p.time), to_string(p.low), to_string(p.high)));
+  line("problem",
+       fmt::format("{} tokens x {}, {} heads, {} K/V heads of {}, {}, {}", a.sequence, a.batch,
+                   a.heads, a.kv_heads, a.head_dim, name_of(a.mask), name_of(a.dtype)));
+  line("strategy", fmt::format("{} {}, {} tokens, {}", schedule_of(p.chosen), grid_of(p.chosen),
+                               name_of(p.chosen.tokens), p.chosen.placement));
+  line("time",
+       fmt::format("{}  [{} to {}]", to_string(p.time), to_string(p.low), to_string(p.high)));
   for (const auto& one : p.passes) {
     line(fmt::format("  {}", name_of(one.pass)),
-         fmt::format("{}: compute {}, exposed communication {}", to_string(one.time), to_string(one.compute),
-                     to_string(one.exposed_communication)));
+         fmt::format("{}: compute {}, exposed communication {}", to_string(one.time),
+                     to_string(one.compute), to_string(one.exposed_communication)));
     line("    bound by", bound_by(one.bottleneck));
     line("    sends", fmt::format("{} a rank at most", to_string(one.most_bytes_sent)));
-    line("    memory", fmt::format("{}: own shards {}, working {}, scratch {}", to_string(one.memory.peak),
-                                   to_string(one.memory.resident), to_string(one.memory.working),
-                                   to_string(one.memory.scratch)));
+    line("    memory", fmt::format("{}: own shards {}, working {}, scratch {}",
+                                   to_string(one.memory.peak), to_string(one.memory.resident),
+                                   to_string(one.memory.working), to_string(one.memory.scratch)));
   }
   line("rate", fmt::format("{} a device", to_string(p.rate_per_device)));
   for (const auto& warning : p.warnings) line("warning", warning);
@@ -112,12 +121,13 @@ std::string to_table(const prediction& p) {
 }
 
 std::string to_table(const std::vector<prediction>& ranked) {
-  text_table table({"#", "schedule", "grid", "tokens", "placement", "time", "compute", "exposed", "rate/device",
-                    "sent/rank", "memory", "bound by"});
+  text_table table({"#", "schedule", "grid", "tokens", "placement", "time", "compute", "exposed",
+                    "rate/device", "sent/rank", "memory", "bound by"});
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const auto& p = ranked[i];
-    table.add({fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p.chosen), std::string(name_of(p.chosen.tokens)),
-               p.chosen.placement, to_string(p.time), to_string(p.compute), to_string(p.exposed_communication),
+    table.add({fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p.chosen),
+               std::string(name_of(p.chosen.tokens)), p.chosen.placement, to_string(p.time),
+               to_string(p.compute), to_string(p.exposed_communication),
                to_string(p.rate_per_device), to_string(p.most_bytes_sent), to_string(p.peak_memory),
                bound_by(p.bottleneck)});
   }

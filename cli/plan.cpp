@@ -27,7 +27,8 @@ struct plan_flags {
 std::vector<std::string> parse_schedules(const std::string& list) {
   std::vector<std::string> names;
   std::istringstream stream(list);
-  for (std::string name; std::getline(stream, name, ',');) names.emplace_back(find_algorithm(name).name);
+  for (std::string name; std::getline(stream, name, ',');)
+    names.emplace_back(find_algorithm(name).name);
   return names;
 }
 
@@ -41,7 +42,9 @@ std::function<void(double)> progress_line(bool quiet) {
 }
 
 plan_request read_request(const plan_flags& flags, int ranks) {
-  plan_request request{.ranks = ranks, .pass = flags.workload.read_pass(), .schedules = parse_schedules(flags.schedules)};
+  plan_request request{.ranks = ranks,
+                       .pass = flags.workload.read_pass(),
+                       .schedules = parse_schedules(flags.schedules)};
   request.fixed = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
   request.fix_tokens = !flags.strategy.tokens.empty();
   request.fix_placement = !flags.strategy.placement.empty();
@@ -52,7 +55,8 @@ plan_request read_request(const plan_flags& flags, int ranks) {
 }
 
 void print_json(const plan_result& result) {
-  nlohmann::ordered_json all{{"schema", "attnsim.plan.1"}, {"candidates", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json all{{"schema", "attnsim.plan.1"},
+                             {"candidates", nlohmann::ordered_json::array()}};
   for (const auto& p : result.candidates) all["candidates"].push_back(to_json(p));
   fmt::print("{}\n", all.dump(2));
 }
@@ -74,15 +78,19 @@ void run(const plan_flags& flags) {
   auto result = plan(c, request, progress_line(flags.output.quiet));
   if (result.candidates.size() > top) result.candidates.resize(top);
   switch (format) {
-    case output_format::json: return print_json(result);
-    case output_format::csv: return fmt::print("{}", to_csv(result.candidates));
-    case output_format::table: break;
+    case output_format::json:
+      return print_json(result);
+    case output_format::csv:
+      return fmt::print("{}", to_csv(result.candidates));
+    case output_format::table:
+      break;
   }
   fmt::print("{}", to_table(result.candidates));
   if (flags.explain) print_rejected(result);
   if (!flags.output.quiet) {
-    fmt::print(stderr, "{} strategies estimated, {} simulated, {} rejected{}\n", result.considered, result.simulated,
-               result.rejected.size(), flags.explain ? "" : " (--explain lists them)");
+    fmt::print(stderr, "{} strategies estimated, {} simulated, {} rejected{}\n", result.considered,
+               result.simulated, result.rejected.size(),
+               flags.explain ? "" : " (--explain lists them)");
   }
 }
 
@@ -90,7 +98,8 @@ void run(const plan_flags& flags) {
 
 void add_plan(CLI::App& app) {
   auto flags = std::make_shared<plan_flags>();
-  auto* command = app.add_subcommand("plan", "the best schedules, grids, token layouts and placements, ranked");
+  auto* command =
+      app.add_subcommand("plan", "the best schedules, grids, token layouts and placements, ranked");
   flags->cluster.add_to(*command);
   flags->workload.add_to(*command);
   flags->strategy.add_to(*command, false);
@@ -101,7 +110,8 @@ void add_plan(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --heads 64 --kv-heads 8\n"
-      "  attnsim plan nc-h100-v5 --nodes 64 --seq 128K --model gpt3-13b --schedules ring,attention2d --top 5");
+      "  attnsim plan nc-h100-v5 --nodes 64 --seq 128K --model gpt3-13b --schedules "
+      "ring,attention2d --top 5");
   command->callback([flags] { run(*flags); });
 }
 

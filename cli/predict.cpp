@@ -35,13 +35,20 @@ void run(const predict_flags& flags) {
   const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
   const auto p = predict(c, problem, chosen, ranks, flags.workload.read_pass(), by);
   switch (format) {
-    case output_format::table: fmt::print("{}", to_table(p)); break;
-    case output_format::json: fmt::print("{}\n", to_json(p).dump(2)); break;
-    case output_format::csv: fmt::print("{}", to_csv({p})); break;
+    case output_format::table:
+      fmt::print("{}", to_table(p));
+      break;
+    case output_format::json:
+      fmt::print("{}\n", to_json(p).dump(2));
+      break;
+    case output_format::csv:
+      fmt::print("{}", to_csv({p}));
+      break;
   }
   if (!p.feasible) {
-    throw infeasible(fmt::format("{} {}x{} {}; try more ranks, a smaller batch or attnsim plan", p.chosen.schedule,
-                                 p.chosen.rows, p.chosen.cols, p.warnings.front()));
+    throw infeasible(fmt::format("{} {}x{} {}; try more ranks, a smaller batch or attnsim plan",
+                                 p.chosen.schedule, p.chosen.rows, p.chosen.cols,
+                                 p.warnings.front()));
   }
 }
 
@@ -58,8 +65,10 @@ void add_predict(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  attnsim predict nd-h100-v5 --seq 1M --model llama3-70b --schedule ring\n"
-      "  attnsim predict nd-a100-v4 --nodes 8 --seq 128K --heads 40 --schedule attention2d --grid 8x8\n"
-      "  attnsim predict cluster.yaml --seq 256K --heads 32 --kv-heads 8 --schedule mesh --grid 16x4 --format json");
+      "  attnsim predict nd-a100-v4 --nodes 8 --seq 128K --heads 40 --schedule attention2d --grid "
+      "8x8\n"
+      "  attnsim predict cluster.yaml --seq 256K --heads 32 --kv-heads 8 --schedule mesh --grid "
+      "16x4 --format json");
   command->callback([flags] { run(*flags); });
 }
 

@@ -17,11 +17,14 @@ void list() {
   for (const auto& name : shipped_devices()) fmt::print("  {}\n", name);
 }
 
-std::string count(std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+std::string count(std::size_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
 
 void check_file(const cluster_flags& flags) {
   const auto c = flags.read();
-  fmt::print("{}: {}, {}, all devices reach each other\n", c.name, count(static_cast<std::size_t>(c.devices()), "device"),
+  fmt::print("{}: {}, {}, all devices reach each other\n", c.name,
+             count(static_cast<std::size_t>(c.devices()), "device"),
              count(c.network.links().size(), "link"));
 }
 
@@ -35,15 +38,18 @@ std::string link_table(const network& net) {
   for (const auto& l : net.links()) {
     const auto& from = net.vertices()[l.from];
     const auto& to = net.vertices()[l.to];
-    const auto tier = [](const vertex& v) { return v.label.empty() ? std::string(v.tier) : v.label; };
+    const auto tier = [](const vertex& v) {
+      return v.label.empty() ? std::string(v.tier) : v.label;
+    };
     auto& g = groups[fmt::format("{} -> {} {}", tier(from), tier(to), l.capacity.value())];
     ++g.links;
     g.sample = l;
   }
   text_table table({"from -> to", "links", "bandwidth", "latency", "kind"});
   for (const auto& [key, g] : groups) {
-    table.add({key.substr(0, key.rfind(' ')), fmt::format("{}", g.links), to_string(g.sample.capacity),
-               to_string(g.sample.latency), std::string(name_of(g.sample.kind))});
+    table.add({key.substr(0, key.rfind(' ')), fmt::format("{}", g.links),
+               to_string(g.sample.capacity), to_string(g.sample.latency),
+               std::string(name_of(g.sample.kind))});
   }
   return table.str();
 }
@@ -61,14 +67,15 @@ std::string route_table(const network& net) {
       slowest = std::min(slowest, net.links()[id].capacity);
       latency += net.links()[id].latency;
     }
-    auto& [n, sample] = kinds[fmt::format("{} links|{}|{}", path.size(), to_string(slowest), to_string(latency))];
+    auto& [n, sample] =
+        kinds[fmt::format("{} links|{}|{}", path.size(), to_string(slowest), to_string(latency))];
     if (n++ == 0) sample = net.name(net.device(to));
   }
   text_table table({"route from device 0", "to", "such as", "narrowest", "latency"});
   for (const auto& [key, value] : kinds) {
     const auto first = key.find('|'), second = key.rfind('|');
-    table.add({key.substr(0, first), count(static_cast<std::size_t>(value.first), "device"), value.second,
-               key.substr(first + 1, second - first - 1), key.substr(second + 1)});
+    table.add({key.substr(0, first), count(static_cast<std::size_t>(value.first), "device"),
+               value.second, key.substr(first + 1, second - first - 1), key.substr(second + 1)});
   }
   return table.str();
 }
@@ -76,7 +83,9 @@ std::string route_table(const network& net) {
 void show(const cluster_flags& flags) {
   const auto c = flags.read();
   fmt::print("{}: {} x {}", c.name, c.devices(), c.device.name);
-  if (c.devices_per_node > 0) fmt::print(" in {} of {}", count(static_cast<std::size_t>(c.nodes), "node"), c.devices_per_node);
+  if (c.devices_per_node > 0)
+    fmt::print(" in {} of {}", count(static_cast<std::size_t>(c.nodes), "node"),
+               c.devices_per_node);
   fmt::print("\n\n{}", link_table(c.network));
   if (c.devices() > 1) fmt::print("\n{}", route_table(c.network));
 }

@@ -30,7 +30,8 @@ flow_time time_of(const instance& i, int pattern, int rank) {
   const auto& communication = i.communication();
   std::vector<link_use> uses;
   flow_time t;
-  for (const int flow : {communication.sent(pattern, rank), communication.received(pattern, rank)}) {
+  for (const int flow :
+       {communication.sent(pattern, rank), communication.received(pattern, rank)}) {
     if (flow < 0) continue;
     const auto form = communication.form(pattern, flow);
     t.latency = std::max(t.latency, form.latency.value());
@@ -48,7 +49,8 @@ flow_time time_of(const instance& i, int pattern, int rank) {
 }
 
 bool intersect(const std::vector<link_id>& a, const std::vector<link_id>& b) {
-  return std::any_of(a.begin(), a.end(), [&](link_id l) { return std::binary_search(b.begin(), b.end(), l); });
+  return std::any_of(a.begin(), a.end(),
+                     [&](link_id l) { return std::binary_search(b.begin(), b.end(), l); });
 }
 
 class one_rank {
@@ -86,7 +88,8 @@ class one_rank {
   bool start_ready() {
     bool any = false;
     for (auto& s : streams_) {
-      if (s.busy || s.completed == s.operations.size() || !ready(s.operations[s.completed])) continue;
+      if (s.busy || s.completed == s.operations.size() || !ready(s.operations[s.completed]))
+        continue;
       start(s, s.operations[s.completed]);
       any = true;
     }
@@ -120,9 +123,11 @@ class one_rank {
 
   /// Transfers in progress that have a slowest link in common with this one, itself included.
   int sharers(const stream& s) const {
-    return static_cast<int>(std::count_if(streams_.begin(), streams_.end(), [&](const stream& other) {
-      return other.busy && other.fixed <= 0 && other.shared > 0 && intersect(*other.slowest, *s.slowest);
-    }));
+    return static_cast<int>(
+        std::count_if(streams_.begin(), streams_.end(), [&](const stream& other) {
+          return other.busy && other.fixed <= 0 && other.shared > 0 &&
+                 intersect(*other.slowest, *s.slowest);
+        }));
   }
 
   double time_left(const stream& s) const { return s.fixed > 0 ? s.fixed : s.shared * sharers(s); }
@@ -165,7 +170,8 @@ class one_rank {
 std::vector<int> candidates(const instance& i) {
   const auto& grid = i.program().grid;
   const int last = i.ranks() - 1;
-  return {0, std::min(1, last), i.ranks() / 2, grid.extent(1) - 1, i.ranks() - grid.extent(1), last};
+  return {0,   std::min(1, last), i.ranks() / 2, grid.extent(1) - 1, i.ranks() - grid.extent(1),
+          last};
 }
 
 }  // namespace

@@ -18,9 +18,10 @@ struct attention {
   std::int64_t kv_heads = 0;  ///< divides heads
   std::int64_t head_dim = 128;
   std::int64_t sequence = 0;  ///< tokens, including the padding
-  std::int64_t padding = 0;   ///< trailing tokens that carry no data: sent, but neither attended to nor computed
+  std::int64_t padding =
+      0;  ///< trailing tokens that carry no data: sent, but neither attended to nor computed
   mask_kind mask = mask_kind::causal;
-  std::int64_t window = 0;    ///< sliding window in tokens, causal masks only; 0: none
+  std::int64_t window = 0;  ///< sliding window in tokens, causal masks only; 0: none
   data_type dtype = data_type::bf16;
 
   std::int64_t group_size() const { return heads / kv_heads; }  ///< g, query heads per K/V head

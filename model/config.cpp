@@ -34,7 +34,8 @@ Quantity positive_quantity(const std::string& text) {
   const auto value = parse<Quantity>(text);
   const bool zero_allowed = std::is_same_v<Quantity, seconds>;
   if (value < Quantity{} || (value == Quantity{} && !zero_allowed)) {
-    throw std::invalid_argument(zero_allowed ? "expected a time of zero or more" : "expected more than zero");
+    throw std::invalid_argument(zero_allowed ? "expected a time of zero or more"
+                                             : "expected more than zero");
   }
   return value;
 }
@@ -51,7 +52,8 @@ T convert(const std::string& text) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size()) {
-      throw std::invalid_argument(std::is_integral_v<T> ? "expected a whole number" : "expected a number");
+      throw std::invalid_argument(std::is_integral_v<T> ? "expected a whole number"
+                                                        : "expected a number");
     }
     if constexpr (std::is_floating_point_v<T>) {
       if (!std::isfinite(value)) throw std::invalid_argument("expected a finite number");
@@ -79,14 +81,16 @@ config_node config_node::load(const std::string& path) {
 config_node config_node::parse_text(const std::string& text, const std::string& name) {
   try {
     auto node = YAML::Load(text);
-    if (!node.IsMap()) throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
+    if (!node.IsMap())
+      throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
     return config_node(std::move(node), name, "", std::make_shared<flags>());
   } catch (const YAML::Exception& e) {
     throw input_error(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));
   }
 }
 
-void config_node::set(std::string_view key_path, const std::string& value, const std::string& flag) {
+void config_node::set(std::string_view key_path, const std::string& value,
+                      const std::string& flag) {
   (*set_)[path_to(key_path)] = flag.empty() ? fmt::format("--set: {}", key_path) : flag;
   YAML::Node node = node_;
   std::string_view rest = key_path;
@@ -94,7 +98,8 @@ void config_node::set(std::string_view key_path, const std::string& value, const
     const auto dot = rest.find('.');
     const std::string key(rest.substr(0, dot));
     if (key.empty() || !node.IsMap()) {
-      throw input_error("--set", fmt::format("{}={}", key_path, value), "expected key.path=value with keys of the file");
+      throw input_error("--set", fmt::format("{}={}", key_path, value),
+                        "expected key.path=value with keys of the file");
     }
     if (dot == std::string_view::npos) {
       node[key] = parse_value(key_path, value);

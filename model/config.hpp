@@ -40,8 +40,8 @@ class config_node {
 
   /// The map or sequence under `key`, which must exist.
   config_node at(std::string_view key) const;
-  std::vector<config_node> items() const;                                  ///< of a sequence
-  std::vector<std::pair<std::string, config_node>> entries() const;       ///< of a map, in file order
+  std::vector<config_node> items() const;                            ///< of a sequence
+  std::vector<std::pair<std::string, config_node>> entries() const;  ///< of a map, in file order
 
   /// The value under `key`: std::string, bool, double, std::int64_t (at least `least`) or a quantity (positive; latencies
   /// may be zero). Throws input_error when it is missing or malformed.
@@ -80,7 +80,10 @@ class config_node {
   using flags = std::map<std::string, std::string>;
 
   config_node(YAML::Node node, std::string file, std::string path, std::shared_ptr<flags> set)
-      : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)), set_(std::move(set)) {}
+      : node_(std::move(node)),
+        file_(std::move(file)),
+        path_(std::move(path)),
+        set_(std::move(set)) {}
   std::string path_to(std::string_view key) const;
   std::string where(const YAML::Node& node, std::string_view key) const;
   YAML::Node child(std::string_view key) const;

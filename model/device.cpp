@@ -186,7 +186,8 @@ const kernel_profile* device_profile::kernel(const std::string& wanted) const {
 device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
-                   "kernel_launch", "communication_slowdown", "uncertainty", "transports", "kernels"});
+                   "kernel_launch", "communication_slowdown", "uncertainty", "transports",
+                   "kernels"});
   device_profile device;
   device.name = root.get<std::string>("name");
   device.source = root.get<std::string>("source", "");

@@ -19,11 +19,11 @@ struct kernel_table {
   pass_kind pass = pass_kind::forward;
   mask_kind mask = mask_kind::full;
   std::int64_t head_dim = 128;
-  std::int64_t heads = 0;          ///< batch x query heads of the measurement
-  std::vector<double> rows;        ///< ascending; the same as cols for `square` tables
-  std::vector<double> cols;        ///< ascending
-  bool square = false;             ///< measured at rows = cols only: rates[i] belongs to rows[i] x cols[i]
-  std::vector<flop_rate> rates;    ///< rows.size() x cols.size(), row-major, unless square
+  std::int64_t heads = 0;    ///< batch x query heads of the measurement
+  std::vector<double> rows;  ///< ascending; the same as cols for `square` tables
+  std::vector<double> cols;  ///< ascending
+  bool square = false;  ///< measured at rows = cols only: rates[i] belongs to rows[i] x cols[i]
+  std::vector<flop_rate> rates;  ///< rows.size() x cols.size(), row-major, unless square
 };
 
 /// How a kernel occupies the multiprocessors, which decides what happens when communication starts beside it.
@@ -46,14 +46,15 @@ struct transport_profile {
   double collective_efficiency = 1;  ///< the same for a large ring collective
   seconds latency;                   ///< one send/recv, beyond the links' own latency
   seconds collective_latency;        ///< fixed cost of one collective
-  seconds step_latency;              ///< cost of one step of a ring collective, beyond the links' own latency
-  int channels = 0;                  ///< multiprocessors that a send/recv or collective occupies while it runs
+  seconds step_latency;  ///< cost of one step of a ring collective, beyond the links' own latency
+  int channels = 0;      ///< multiprocessors that a send/recv or collective occupies while it runs
 };
 
 enum class link_kind { nvlink, pcie, network };
 
 std::string_view name_of(link_kind);
-link_kind parse_link_kind(std::string_view text);  ///< throws std::invalid_argument that lists the names
+link_kind parse_link_kind(
+    std::string_view text);  ///< throws std::invalid_argument that lists the names
 
 /// Relative half-widths of a 90 % interval around what the profile predicts.
 struct uncertainty_profile {
@@ -64,21 +65,24 @@ struct uncertainty_profile {
 struct device_profile {
   std::string name;
   std::string source;
-  flop_rate peak_half;        ///< bf16 and fp16, dense
+  flop_rate peak_half;  ///< bf16 and fp16, dense
   flop_rate peak_fp32;
   byte_count memory;
   bandwidth memory_bandwidth;
-  double memory_efficiency = 1;       ///< share of it that merge, convert and accumulate reach
-  double roofline_efficiency = 1;     ///< share of the peak assumed where no kernel table applies
+  double memory_efficiency = 1;    ///< share of it that merge, convert and accumulate reach
+  double roofline_efficiency = 1;  ///< share of the peak assumed where no kernel table applies
   int multiprocessors = 0;
-  seconds kernel_launch;              ///< gap that one kernel call costs on its stream
-  double communication_slowdown = 1;  ///< factor on a kernel's time while communication runs beside it
-  transport_profile transports[3];    ///< by link_kind
+  seconds kernel_launch;  ///< gap that one kernel call costs on its stream
+  double communication_slowdown =
+      1;  ///< factor on a kernel's time while communication runs beside it
+  transport_profile transports[3];  ///< by link_kind
   uncertainty_profile uncertainty;
   std::vector<kernel_profile> kernels;  ///< the first is the default
 
   flop_rate peak(data_type type) const { return type == data_type::fp32 ? peak_fp32 : peak_half; }
-  const transport_profile& transport(link_kind kind) const { return transports[static_cast<int>(kind)]; }
+  const transport_profile& transport(link_kind kind) const {
+    return transports[static_cast<int>(kind)];
+  }
   /// The kernel called `name`, or the first when empty; nullptr when there are no tables (roofline only). Throws
   /// input_error that lists the names.
   const kernel_profile* kernel(const std::string& name) const;

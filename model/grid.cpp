@@ -4,7 +4,8 @@
 
 namespace attnsim {
 
-rank_grid::rank_grid(std::vector<int> extents) : extents_(std::move(extents)), strides_(extents_.size()) {
+rank_grid::rank_grid(std::vector<int> extents)
+    : extents_(std::move(extents)), strides_(extents_.size()) {
   for (std::size_t i = extents_.size(); i-- > 0;) {
     if (extents_[i] < 1) throw std::invalid_argument("a grid's extents must be at least 1");
     strides_[i] = ranks_;
@@ -27,7 +28,9 @@ int rank_grid::shifted(int rank, int axis, int distance) const {
   return rank + (to - from) * stride(axis);
 }
 
-int rank_grid::transposed(int rank) const { return coordinate(rank, 1) * extent(1) + coordinate(rank, 0); }
+int rank_grid::transposed(int rank) const {
+  return coordinate(rank, 1) * extent(1) + coordinate(rank, 0);
+}
 
 std::vector<int> rank_grid::group(int rank, axis_set axes) const {
   std::vector<int> members{rank};
@@ -35,7 +38,8 @@ std::vector<int> rank_grid::group(int rank, axis_set axes) const {
     if (!(axes & only(a))) continue;
     std::vector<int> wider;
     for (const int member : members) {
-      for (int i = 0; i < extent(a); ++i) wider.push_back(shifted(member, a, i - coordinate(member, a)));
+      for (int i = 0; i < extent(a); ++i)
+        wider.push_back(shifted(member, a, i - coordinate(member, a)));
     }
     members = std::move(wider);
   }

@@ -10,7 +10,9 @@ namespace attnsim {
 
 using axis_set = unsigned;  ///< bit i: axis i
 
-constexpr axis_set only(int axis) { return 1u << axis; }
+constexpr axis_set only(int axis) {
+  return 1u << axis;
+}
 
 class rank_grid {
  public:

@@ -28,14 +28,18 @@ class instance {
   const local_costs& costs() const { return costs_; }
   int ranks() const { return schedule_.grid.ranks(); }
   int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
-  double speed_of(int rank) const { return cluster_.device_speed[static_cast<std::size_t>(device_of(rank))]; }
+  double speed_of(int rank) const {
+    return cluster_.device_speed[static_cast<std::size_t>(device_of(rank))];
+  }
 
   /// Time of the local operation program()[op] on `rank`'s device.
   seconds local_time(std::size_t op, int rank) const {
     return local_times_ ? local_times_(op, rank) : costs_.time(op, rank) / speed_of(rank);
   }
   /// Times other than the cost model's: measured ones, or a study's.
-  void use_local_times(std::function<seconds(std::size_t op, int rank)> times) { local_times_ = std::move(times); }
+  void use_local_times(std::function<seconds(std::size_t op, int rank)> times) {
+    local_times_ = std::move(times);
+  }
   /// All ranks take equally long for every operation, but for their devices' speed.
   bool same_on_all_ranks() const { return !local_times_ && workload_.same_on_all_ranks(); }
 

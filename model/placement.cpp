@@ -22,7 +22,8 @@ std::vector<int> identity(int ranks) {
 std::vector<int> column_in_node(const rank_grid& grid) {
   auto devices = identity(grid.ranks());
   for (int rank = 0; rank < grid.ranks(); ++rank) {
-    devices[static_cast<std::size_t>(rank)] = grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
+    devices[static_cast<std::size_t>(rank)] =
+        grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
   }
   return devices;
 }
@@ -33,7 +34,8 @@ std::pair<int, int> node_tile(const rank_grid& grid, int node) {
   for (int cols = 1; cols <= node; ++cols) {
     const int rows = node / cols;
     if (rows * cols != node || grid.extent(0) % rows != 0 || grid.extent(1) % cols != 0) continue;
-    if (best.first == 0 || std::abs(rows - cols) < std::abs(best.first - best.second)) best = {rows, cols};
+    if (best.first == 0 || std::abs(rows - cols) < std::abs(best.first - best.second))
+      best = {rows, cols};
   }
   return best;
 }
@@ -51,17 +53,21 @@ std::vector<int> tile_in_node(const rank_grid& grid, const cluster& c) {
   return devices;
 }
 
-std::vector<int> custom(std::string_view list, const std::string& placement, int ranks, int available) {
+std::vector<int> custom(std::string_view list, const std::string& placement, int ranks,
+                        int available) {
   const auto fail = [&] [[noreturn]] () {
-    throw input_error("--placement", placement,
-                      fmt::format("expected custom: and {} distinct devices of 0 to {}", ranks, available - 1));
+    throw input_error(
+        "--placement", placement,
+        fmt::format("expected custom: and {} distinct devices of 0 to {}", ranks, available - 1));
   };
   std::vector<int> devices;
   std::vector<bool> used(static_cast<std::size_t>(available));
   while (!list.empty()) {
     int device = -1;
     const auto [end, error] = std::from_chars(list.data(), list.data() + list.size(), device);
-    if (error != std::errc{} || device < 0 || device >= available || used[static_cast<std::size_t>(device)]) fail();
+    if (error != std::errc{} || device < 0 || device >= available ||
+        used[static_cast<std::size_t>(device)])
+      fail();
     used[static_cast<std::size_t>(device)] = true;
     devices.push_back(device);
     list.remove_prefix(static_cast<std::size_t>(end - list.data()));
@@ -74,17 +80,20 @@ std::vector<int> custom(std::string_view list, const std::string& placement, int
 
 }  // namespace
 
-std::vector<std::string> placements() { return {"node-major", "row-in-node", "column-in-node", "tile-in-node"}; }
+std::vector<std::string> placements() {
+  return {"node-major", "row-in-node", "column-in-node", "tile-in-node"};
+}
 
 std::vector<int> place(const std::string& placement, const rank_grid& grid, const cluster& c) {
   if (grid.ranks() > c.devices()) {
-    throw infeasible(
-        fmt::format("--ranks: '{}': {} has {} devices; use at most that many, or --nodes for a larger cluster",
-                    grid.ranks(), c.name, c.devices()));
+    throw infeasible(fmt::format(
+        "--ranks: '{}': {} has {} devices; use at most that many, or --nodes for a larger cluster",
+        grid.ranks(), c.name, c.devices()));
   }
   constexpr std::string_view list = "custom:";
   if (placement.starts_with(list)) {
-    return custom(std::string_view(placement).substr(list.size()), placement, grid.ranks(), c.devices());
+    return custom(std::string_view(placement).substr(list.size()), placement, grid.ranks(),
+                  c.devices());
   }
   if (placement == "node-major" || placement == "row-in-node") return identity(grid.ranks());
   if (placement == "column-in-node") return column_in_node(grid);

@@ -40,7 +40,9 @@ int one_axis(axis_set axes) {
   throw std::logic_error("slots are named along one axis");
 }
 
-int wrapped(int value, int extent) { return (value % extent + extent) % extent; }
+int wrapped(int value, int extent) {
+  return (value % extent + extent) % extent;
+}
 
 /// Calls f(buffer, slot) for every slot of a list of operands; slots as they are named, relative to the rank.
 template <typename F>
@@ -117,7 +119,135 @@ void share_buffers(schedule& s) {
   }
 }
 
-// --- Dependencies: reads wait for the last write, writes for the last write and for the reads since. -----------------
+}  // namespace
+
+std::string_view name_of(tensor t) {
+  return find_name(tensors, t);
+}
+std::string_view name_of(op_kind kind) {
+  return find_name(kinds, kind);
+}
+
+int schedule::chunk_of(int rank) const {
+  if (!column_major_chunks) return rank;
+  return grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
+}
+
+std::vector<int> schedule::chunks(int rank, const operand& o) const {
+  int home = rank;
+  for (int a = 0; a < grid.axes(); ++a) {
+    if (const int d = o.at.shift[static_cast<std::size_t>(a)]; d != 0)
+      home = grid.shifted(home, a, d);
+  }
+  std::vector<int> homes;
+  if (o.at.gathered != 0) {
+    homes = grid.group(home, o.at.gathered);
+  } else if (o.at.copies != 0) {
+    homes.assign(static_cast<std::size_t>(grid.extent_of(o.at.copies)), home);
+  } else if (o.slots == 1) {
+    homes = {home};
+  } else {
+    const int axis = one_axis(buffers[static_cast<std::size_t>(o.buffer)].slots);
+    for (int i = 0; i < o.slots; ++i) homes.push_back(grid.shifted(home, axis, i));
+  }
+  for (auto& h : homes) h = chunk_of(o.at.transposed ? grid.transposed(h) : h);
+  return homes;
+}
+
+int schedule::chunk_count(const operand& o) const {
+  if (o.at.gathered != 0) return grid.extent_of(o.at.gathered);
+  return o.at.copies != 0 ? grid.extent_of(o.at.copies) : o.slots;
+}
+
+int schedule::memory_slot(int rank, const operand& o) const {
+  const auto& b = buffers[static_cast<std::size_t>(o.buffer)];
+  if (o.at.gathered != 0 || o.at.copies != 0 || b.slots == 0) return 0;
+  const int extent = grid.extent_of(b.slots);
+  if (b.relative) return wrapped(o.first_slot, extent);
+  return wrapped(grid.coordinate(rank, one_axis(b.slots)) + o.first_slot, extent);
+}
+
+int schedule::send_peer(const operation& op, int rank) const {
+  return op.kind == op_kind::transpose ? grid.transposed(rank)
+                                       : grid.shifted(rank, one_axis(op.axes), op.distance);
+}
+
+int schedule::receive_peer(const operation& op, int rank) const {
+  return op.kind == op_kind::transpose ? grid.transposed(rank)
+                                       : grid.shifted(rank, one_axis(op.axes), -op.distance);
+}
+
+schedule_builder::schedule_builder(std::string name, rank_grid grid, pass_kind pass) {
+  result_.name = std::move(name);
+  result_.grid = std::move(grid);
+  result_.pass = pass;
+  result_.streams = {"compute"};
+}
+
+int schedule_builder::stream(const std::string& name) {
+  result_.streams.push_back(name);
+  return static_cast<int>(result_.streams.size()) - 1;
+}
+
+int schedule_builder::new_buffer(buffer b) {
+  result_.buffers.push_back(b);
+  return static_cast<int>(result_.buffers.size()) - 1;
+}
+
+operands schedule_builder::own(const std::vector<tensor>& list, precision format, position at) {
+  operands result;
+  for (const auto t : list) {
+    result.push_back({new_buffer({.what = t, .format = format, .resident = true}), 0, 1, t, at});
+  }
+  return result;
+}
+
+operands schedule_builder::chunk(const std::vector<tensor>& list, position at, precision format) {
+  operands result;
+  for (const auto t : list)
+    result.push_back({new_buffer({.what = t, .format = format}), 0, 1, t, at});
+  return result;
+}
+
+operands schedule_builder::gathered(const std::vector<tensor>& list, axis_set axes, position at,
+                                    precision format) {
+  if (at.copies == 0) at.gathered |= axes;
+  operands result;
+  for (const auto t : list) {
+    const int b = new_buffer({.what = t, .format = format, .slots = axes});
+    result.push_back({b, 0, result_.grid.extent_of(axes), t, at});
+  }
+  return result;
+}
+
+operands schedule_builder::cache(const std::vector<tensor>& list, int axis, position at,
+                                 precision format) {
+  operands result;
+  for (const auto t : list) {
+    const int b = new_buffer({.what = t, .format = format, .slots = only(axis), .relative = true});
+    result.push_back({b, 0, result_.grid.extent(axis), t, at});
+  }
+  return result;
+}
+
+bool schedule_builder::all_in(const operands& list, precision format) const {
+  return std::all_of(list.begin(), list.end(), [&](const operand& o) {
+    return is_statistic(o.what) ||
+           result_.buffers[static_cast<std::size_t>(o.buffer)].format == format;
+  });
+}
+
+void schedule_builder::add(op_kind kind, int stream, operands reads, operands writes, axis_set axes,
+                           int distance) {
+  result_.program.push_back(
+      {kind, stream, axes, distance, std::move(reads), std::move(writes), {}});
+}
+
+schedule schedule_builder::finish() {
+  share_buffers(result_);
+  derive_needs(result_);
+  return std::move(result_);
+}
 
 void derive_needs(schedule& s) {
   struct slot_use {
@@ -153,124 +283,6 @@ void derive_needs(schedule& s) {
       use.read.assign(streams, 0);
     });
   }
-}
-
-}  // namespace
-
-std::string_view name_of(tensor t) { return find_name(tensors, t); }
-std::string_view name_of(op_kind kind) { return find_name(kinds, kind); }
-
-int schedule::chunk_of(int rank) const {
-  if (!column_major_chunks) return rank;
-  return grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
-}
-
-std::vector<int> schedule::chunks(int rank, const operand& o) const {
-  int home = rank;
-  for (int a = 0; a < grid.axes(); ++a) {
-    if (const int d = o.at.shift[static_cast<std::size_t>(a)]; d != 0) home = grid.shifted(home, a, d);
-  }
-  std::vector<int> homes;
-  if (o.at.gathered != 0) {
-    homes = grid.group(home, o.at.gathered);
-  } else if (o.at.copies != 0) {
-    homes.assign(static_cast<std::size_t>(grid.extent_of(o.at.copies)), home);
-  } else if (o.slots == 1) {
-    homes = {home};
-  } else {
-    const int axis = one_axis(buffers[static_cast<std::size_t>(o.buffer)].slots);
-    for (int i = 0; i < o.slots; ++i) homes.push_back(grid.shifted(home, axis, i));
-  }
-  for (auto& h : homes) h = chunk_of(o.at.transposed ? grid.transposed(h) : h);
-  return homes;
-}
-
-int schedule::chunk_count(const operand& o) const {
-  if (o.at.gathered != 0) return grid.extent_of(o.at.gathered);
-  return o.at.copies != 0 ? grid.extent_of(o.at.copies) : o.slots;
-}
-
-int schedule::memory_slot(int rank, const operand& o) const {
-  const auto& b = buffers[static_cast<std::size_t>(o.buffer)];
-  if (o.at.gathered != 0 || o.at.copies != 0 || b.slots == 0) return 0;
-  const int extent = grid.extent_of(b.slots);
-  if (b.relative) return wrapped(o.first_slot, extent);
-  return wrapped(grid.coordinate(rank, one_axis(b.slots)) + o.first_slot, extent);
-}
-
-int schedule::send_peer(const operation& op, int rank) const {
-  return op.kind == op_kind::transpose ? grid.transposed(rank) : grid.shifted(rank, one_axis(op.axes), op.distance);
-}
-
-int schedule::receive_peer(const operation& op, int rank) const {
-  return op.kind == op_kind::transpose ? grid.transposed(rank) : grid.shifted(rank, one_axis(op.axes), -op.distance);
-}
-
-schedule_builder::schedule_builder(std::string name, rank_grid grid, pass_kind pass) {
-  result_.name = std::move(name);
-  result_.grid = std::move(grid);
-  result_.pass = pass;
-  result_.streams = {"compute"};
-}
-
-int schedule_builder::stream(const std::string& name) {
-  result_.streams.push_back(name);
-  return static_cast<int>(result_.streams.size()) - 1;
-}
-
-int schedule_builder::new_buffer(buffer b) {
-  result_.buffers.push_back(b);
-  return static_cast<int>(result_.buffers.size()) - 1;
-}
-
-operands schedule_builder::own(const std::vector<tensor>& list, precision format, position at) {
-  operands result;
-  for (const auto t : list) {
-    result.push_back({new_buffer({.what = t, .format = format, .resident = true}), 0, 1, t, at});
-  }
-  return result;
-}
-
-operands schedule_builder::chunk(const std::vector<tensor>& list, position at, precision format) {
-  operands result;
-  for (const auto t : list) result.push_back({new_buffer({.what = t, .format = format}), 0, 1, t, at});
-  return result;
-}
-
-operands schedule_builder::gathered(const std::vector<tensor>& list, axis_set axes, position at,
-                                    precision format) {
-  if (at.copies == 0) at.gathered |= axes;
-  operands result;
-  for (const auto t : list) {
-    const int b = new_buffer({.what = t, .format = format, .slots = axes});
-    result.push_back({b, 0, result_.grid.extent_of(axes), t, at});
-  }
-  return result;
-}
-
-operands schedule_builder::cache(const std::vector<tensor>& list, int axis, position at, precision format) {
-  operands result;
-  for (const auto t : list) {
-    const int b = new_buffer({.what = t, .format = format, .slots = only(axis), .relative = true});
-    result.push_back({b, 0, result_.grid.extent(axis), t, at});
-  }
-  return result;
-}
-
-bool schedule_builder::all_in(const operands& list, precision format) const {
-  return std::all_of(list.begin(), list.end(), [&](const operand& o) {
-    return is_statistic(o.what) || result_.buffers[static_cast<std::size_t>(o.buffer)].format == format;
-  });
-}
-
-void schedule_builder::add(op_kind kind, int stream, operands reads, operands writes, axis_set axes, int distance) {
-  result_.program.push_back({kind, stream, axes, distance, std::move(reads), std::move(writes), {}});
-}
-
-schedule schedule_builder::finish() {
-  share_buffers(result_);
-  derive_needs(result_);
-  return std::move(result_);
 }
 
 operands slot_of(const operands& gathered, int axis, int slot, int slots) {

@@ -26,7 +26,9 @@ enum class tensor { q, k, v, o, lse, d_o, delta, d_q, d_k, d_v };
 std::string_view name_of(tensor);
 
 /// Row statistics (log-sum-exp, delta) have one fp32 number per token and query head, other tensors head_dim elements.
-constexpr bool is_statistic(tensor t) { return t == tensor::lse || t == tensor::delta; }
+constexpr bool is_statistic(tensor t) {
+  return t == tensor::lse || t == tensor::delta;
+}
 /// K, V and their gradients have kv_heads heads, the others heads.
 constexpr bool is_key_side(tensor t) {
   return t == tensor::k || t == tensor::v || t == tensor::d_k || t == tensor::d_v;
@@ -36,11 +38,13 @@ constexpr bool is_key_side(tensor t) {
 struct position {
   static constexpr int max_axes = 3;
 
-  std::array<int, max_axes> shift{};  ///< home of the chunk: the rank at own coordinates + shift, wrapping around
-  axis_set gathered = 0;              ///< all chunks along these axes, in order of their coordinate
-  axis_set copies = 0;                ///< partial results for one chunk from all ranks along these axes
-  bool transposed = false;            ///< the home is at swapped coordinates: after Attention2D's grid transpose
-  bool ascending = false;             ///< tokens re-ordered by position in the sequence
+  std::array<int, max_axes>
+      shift{};  ///< home of the chunk: the rank at own coordinates + shift, wrapping around
+  axis_set gathered = 0;  ///< all chunks along these axes, in order of their coordinate
+  axis_set copies = 0;    ///< partial results for one chunk from all ranks along these axes
+  bool transposed =
+      false;  ///< the home is at swapped coordinates: after Attention2D's grid transpose
+  bool ascending = false;  ///< tokens re-ordered by position in the sequence
 
   friend bool operator==(const position&, const position&) = default;
 };
@@ -54,9 +58,11 @@ enum class precision {
 struct buffer {
   tensor what;
   precision format = precision::storage;
-  axis_set slots = 0;     ///< one slot per coordinate along these axes; none: a single slot
-  bool relative = false;  ///< slot s lies s-th in memory (slot 0 is the own chunk); else in order of the coordinate
-  bool resident = false;  ///< the rank's own shard: an input, a result or saved for backward; held for the whole pass
+  axis_set slots = 0;  ///< one slot per coordinate along these axes; none: a single slot
+  bool relative =
+      false;  ///< slot s lies s-th in memory (slot 0 is the own chunk); else in order of the coordinate
+  bool resident =
+      false;  ///< the rank's own shard: an input, a result or saved for backward; held for the whole pass
 };
 
 /// Where an operation's data is, and what it is: either all slots of a buffer (at.gathered says so), or `slots` slots
@@ -79,18 +85,23 @@ enum class op_kind {
   accumulate,          ///< two gradients -> their sum
   delta,               ///< d_o, o -> delta: rowsum(d_o * o)
   copy,                ///< into another place, number format, slot order or token order
-  shift,               ///< sends to the rank `distance` further along `axes`, receives from the opposite one
-  transpose,           ///< exchanges with the rank at swapped coordinates; nothing on the diagonal
-  all_gather,          ///< over `axes`
-  reduce_scatter,      ///< over `axes`: sums, keeps the own slot
-  all_to_all,          ///< over `axes`: slot i to the i-th rank of the group
+  shift,      ///< sends to the rank `distance` further along `axes`, receives from the opposite one
+  transpose,  ///< exchanges with the rank at swapped coordinates; nothing on the diagonal
+  all_gather,      ///< over `axes`
+  reduce_scatter,  ///< over `axes`: sums, keeps the own slot
+  all_to_all,      ///< over `axes`: slot i to the i-th rank of the group
 };
 
 std::string_view name_of(op_kind);
-constexpr bool is_communication(op_kind kind) { return kind >= op_kind::shift; }
-constexpr bool is_collective(op_kind kind) { return kind >= op_kind::all_gather; }
-constexpr bool is_kernel(op_kind kind) { return kind <= op_kind::attention_backward; }
-
+constexpr bool is_communication(op_kind kind) {
+  return kind >= op_kind::shift;
+}
+constexpr bool is_collective(op_kind kind) {
+  return kind >= op_kind::all_gather;
+}
+constexpr bool is_kernel(op_kind kind) {
+  return kind <= op_kind::attention_backward;
+}
 
 struct operation {
   op_kind kind;
@@ -107,8 +118,9 @@ struct schedule {
   std::string name;
   rank_grid grid{{1}};
   pass_kind pass = pass_kind::forward;  ///< forward or backward
-  bool column_major_chunks = false;     ///< rank (r, c) is the home of chunk c * R + r, not r * C + c (Attention2D)
-  std::vector<std::string> streams;     ///< stream 0 is the compute stream
+  bool column_major_chunks =
+      false;  ///< rank (r, c) is the home of chunk c * R + r, not r * C + c (Attention2D)
+  std::vector<std::string> streams;  ///< stream 0 is the compute stream
   std::vector<buffer> buffers;
   std::vector<operation> program;
 
@@ -142,11 +154,14 @@ class schedule_builder {
   operands chunk(const std::vector<tensor>&, position at, precision = precision::storage);
   /// A buffer with one slot per coordinate along `axes` for each tensor: the chunks of a whole row or column, in order
   /// of their coordinate, as collectives leave them.
-  operands gathered(const std::vector<tensor>&, axis_set axes, position at = {}, precision = precision::storage);
+  operands gathered(const std::vector<tensor>&, axis_set axes, position at = {},
+                    precision = precision::storage);
   /// The same filled chunk by chunk, the own chunk first.
-  operands cache(const std::vector<tensor>&, int axis, position at = {}, precision = precision::storage);
+  operands cache(const std::vector<tensor>&, int axis, position at = {},
+                 precision = precision::storage);
 
-  void add(op_kind kind, int stream, operands reads, operands writes, axis_set axes = 0, int distance = 0);
+  void add(op_kind kind, int stream, operands reads, operands writes, axis_set axes = 0,
+           int distance = 0);
 
   /// Whether all these operands' buffers have this number format (row statistics fit any).
   bool all_in(const operands&, precision) const;
@@ -158,6 +173,9 @@ class schedule_builder {
 
   schedule result_;
 };
+
+/// Sets what each operation waits for: reads wait for the last write, writes for the last write and for the reads since.
+void derive_needs(schedule&);
 
 /// Slot `slot` of gathered buffers, relative to the rank, and the `slots` - 1 that follow; one axis only.
 operands slot_of(const operands& gathered, int axis, int slot, int slots = 1);

@@ -16,14 +16,17 @@ struct content {
   bool ascending = false;
   std::vector<bool> summed;
 
-  bool complete() const { return std::all_of(summed.begin(), summed.end(), [](bool b) { return b; }); }
+  bool complete() const {
+    return std::all_of(summed.begin(), summed.end(), [](bool b) { return b; });
+  }
 };
 
 using contents = std::vector<content>;
 
 class named_execution {
  public:
-  explicit named_execution(const schedule& s) : s_(s), memory_(static_cast<std::size_t>(s.grid.ranks())) {
+  explicit named_execution(const schedule& s)
+      : s_(s), memory_(static_cast<std::size_t>(s.grid.ranks())) {
     for (auto& rank : memory_) rank.resize(s.buffers.size());
     load_inputs();
   }
@@ -38,7 +41,8 @@ class named_execution {
 
   [[noreturn]] void fail(int rank, const std::string& what) const {
     const auto kind = number_ < s_.program.size() ? name_of(s_.program[number_].kind) : "end";
-    throw std::logic_error(fmt::format("{}: operation {} ({}), rank {}: {}", s_.name, number_, kind, rank, what));
+    throw std::logic_error(
+        fmt::format("{}: operation {} ({}), rank {}: {}", s_.name, number_, kind, rank, what));
   }
 
   bool is_result(const buffer& b) const {
@@ -61,13 +65,15 @@ class named_execution {
 
   contents inputs(int rank, const operand& o) const {
     contents result;
-    for (const int chunk : s_.chunks(rank, o)) result.push_back({o.what, chunk, o.at.ascending, {}});
+    for (const int chunk : s_.chunks(rank, o))
+      result.push_back({o.what, chunk, o.at.ascending, {}});
     return result;
   }
 
   std::vector<std::optional<content>>& slots(int rank, int buffer) {
     auto& all = memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
-    all.resize(static_cast<std::size_t>(s_.grid.extent_of(s_.buffers[static_cast<std::size_t>(buffer)].slots)));
+    all.resize(static_cast<std::size_t>(
+        s_.grid.extent_of(s_.buffers[static_cast<std::size_t>(buffer)].slots)));
     return all;
   }
 
@@ -77,7 +83,8 @@ class named_execution {
     const auto first = static_cast<std::size_t>(s_.memory_slot(rank, o));
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i].chunk != expected[i]) {
-        fail(rank, fmt::format("gets chunk {} of {}, expects {}", list[i].chunk, name_of(o.what), expected[i]));
+        fail(rank, fmt::format("gets chunk {} of {}, expects {}", list[i].chunk, name_of(o.what),
+                               expected[i]));
       }
       all.at((first + i) % all.size()) = list[i];
     }
@@ -89,9 +96,12 @@ class named_execution {
     const auto first = static_cast<std::size_t>(s_.memory_slot(rank, o));
     for (const int chunk : s_.chunks(rank, o)) {
       const auto& held = all.at((first + result.size()) % all.size());
-      if (!held || held->what != o.what || held->chunk != chunk || held->ascending != o.at.ascending) {
-        fail(rank, fmt::format("reads chunk {} of {}, finds {}", chunk, name_of(o.what),
-                               held ? fmt::format("chunk {} of {}", held->chunk, name_of(held->what)) : "nothing"));
+      if (!held || held->what != o.what || held->chunk != chunk ||
+          held->ascending != o.at.ascending) {
+        fail(rank,
+             fmt::format("reads chunk {} of {}, finds {}", chunk, name_of(o.what),
+                         held ? fmt::format("chunk {} of {}", held->chunk, name_of(held->what))
+                              : "nothing"));
       }
       result.push_back(*held);
     }
@@ -115,12 +125,17 @@ class named_execution {
   void execute(const operation& op) {
     switch (op.kind) {
       case op_kind::attention:
-      case op_kind::attention_backward: return for_all([&](int rank) { attend(op, rank); });
+      case op_kind::attention_backward:
+        return for_all([&](int rank) { attend(op, rank); });
       case op_kind::merge:
-      case op_kind::accumulate: return for_all([&](int rank) { combine(op, rank); });
-      case op_kind::delta: return for_all([&](int rank) { put(rank, op.writes[0], inputs(rank, op.writes[0])); });
-      case op_kind::copy: return for_all([&](int rank) { copy(op, rank); });
-      default: return communicate(op);
+      case op_kind::accumulate:
+        return for_all([&](int rank) { combine(op, rank); });
+      case op_kind::delta:
+        return for_all([&](int rank) { put(rank, op.writes[0], inputs(rank, op.writes[0])); });
+      case op_kind::copy:
+        return for_all([&](int rank) { copy(op, rank); });
+      default:
+        return communicate(op);
     }
   }
 
@@ -161,9 +176,10 @@ class named_execution {
       const auto source = get(rank, find(op.reads, into.what));
       contents moved;
       for (const int chunk : s_.chunks(rank, into)) {
-        const auto found =
-            std::find_if(source.begin(), source.end(), [&](const content& c) { return c.chunk == chunk; });
-        if (found == source.end()) fail(rank, fmt::format("copies chunk {}, which is not in the source", chunk));
+        const auto found = std::find_if(source.begin(), source.end(),
+                                        [&](const content& c) { return c.chunk == chunk; });
+        if (found == source.end())
+          fail(rank, fmt::format("copies chunk {}, which is not in the source", chunk));
         moved.push_back(*found);
         moved.back().ascending = into.at.ascending;
       }
@@ -177,13 +193,16 @@ class named_execution {
       for (const auto& o : op.reads) sent[static_cast<std::size_t>(rank)].push_back(get(rank, o));
     });
     for_all([&](int rank) {
-      for (std::size_t i = 0; i < op.writes.size(); ++i) put(rank, op.writes[i], received(op, rank, i, sent));
+      for (std::size_t i = 0; i < op.writes.size(); ++i)
+        put(rank, op.writes[i], received(op, rank, i, sent));
     });
   }
 
   contents received(const operation& op, int rank, std::size_t item,
                     const std::vector<std::vector<contents>>& sent) const {
-    const auto from = [&](int peer) -> const contents& { return sent[static_cast<std::size_t>(peer)][item]; };
+    const auto from = [&](int peer) -> const contents& {
+      return sent[static_cast<std::size_t>(peer)][item];
+    };
     if (!is_collective(op.kind)) return from(s_.receive_peer(op, rank));
     contents result;
     const auto place = static_cast<std::size_t>(s_.grid.place_in_group(rank, op.axes));
@@ -206,8 +225,10 @@ class named_execution {
         const auto& held = slots(rank, static_cast<int>(b))[0];
         const auto what = name_of(s_.buffers[b].what);
         if (!held) fail(rank, fmt::format("has no {}", what));
-        if (held->chunk != s_.chunk_of(rank)) fail(rank, fmt::format("holds another rank's {}", what));
-        if (!held->complete() || held->summed.empty()) fail(rank, fmt::format("holds an incomplete {}", what));
+        if (held->chunk != s_.chunk_of(rank))
+          fail(rank, fmt::format("holds another rank's {}", what));
+        if (!held->complete() || held->summed.empty())
+          fail(rank, fmt::format("holds an incomplete {}", what));
       });
     }
   }
@@ -219,6 +240,8 @@ class named_execution {
 
 }  // namespace
 
-void check(const schedule& s) { named_execution(s).run(); }
+void check(const schedule& s) {
+  named_execution(s).run();
+}
 
 }  // namespace attnsim

@@ -17,7 +17,7 @@ enum class kv_order {
 
 /// How partial outputs of a row are reduced.
 enum class reduction_kind {
-  ring,        ///< reduce-scatter hop by hop with a log-sum-exp merge at each (Attention2D, algorithm 7)
+  ring,  ///< reduce-scatter hop by hop with a log-sum-exp merge at each (Attention2D, algorithm 7)
   all_to_all,  ///< one all-to-all, then one merge of all partials (TensorRT-LLM)
 };
 
@@ -32,7 +32,8 @@ struct strategy {
   reduction_kind reduction = reduction_kind::ring;
   precision partials = precision::storage;   ///< partial outputs on the wire
   precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
-  double block_cost = 0;  ///< mesh: time of one block of the tile over that of one query chunk's transfer
+  double block_cost =
+      0;  ///< mesh: time of one block of the tile over that of one query chunk's transfer
 };
 
 std::string_view name_of(kv_order);

@@ -18,7 +18,9 @@ struct placed_range {
   std::int64_t step = 1;
 };
 
-std::int64_t last(const token_range& r) { return r.first + (r.count - 1) * r.stride; }
+std::int64_t last(const token_range& r) {
+  return r.first + (r.count - 1) * r.stride;
+}
 
 /// Without the tokens at or after `end`, which are padding.
 std::int64_t count_before(const token_range& r, std::int64_t end) {
@@ -58,24 +60,25 @@ tile make_tile(const placed_range& q, const placed_range& k, const attention& a)
          .col_step = k.step};
   const bool window_cuts = a.window > 0 && k.tokens.first <= last(q.tokens) - a.window;
   if (a.mask == mask_kind::causal && (last(k.tokens) > q.tokens.first || window_cuts)) {
-    t.mask = {true,           q.tokens.first, q.tokens.stride, k.tokens.first,
-              k.tokens.stride, a.window};
+    t.mask = {true, q.tokens.first, q.tokens.stride, k.tokens.first, k.tokens.stride, a.window};
   }
   return t;
 }
 
 /// Appends the calls for one pair of ranges.
-void append_tiles(std::vector<tile>& tiles, const placed_range& q, const placed_range& k, const attention& a,
-                  bool staircase) {
+void append_tiles(std::vector<tile>& tiles, const placed_range& q, const placed_range& k,
+                  const attention& a, bool staircase) {
   const auto t = make_tile(q, k, a);
   if (t.pairs() == 0) return;
   const auto query_stride = q.tokens.stride, key_stride = k.tokens.stride;
   if (!t.mask.causal || staircase || query_stride == key_stride) {
     tiles.push_back(t);
   } else if (query_stride > key_stride && query_stride % key_stride == 0) {
-    for (const auto& part : split(k, query_stride / key_stride)) append_tiles(tiles, q, part, a, staircase);
+    for (const auto& part : split(k, query_stride / key_stride))
+      append_tiles(tiles, q, part, a, staircase);
   } else if (key_stride % query_stride == 0) {
-    for (const auto& part : split(q, key_stride / query_stride)) append_tiles(tiles, part, k, a, staircase);
+    for (const auto& part : split(q, key_stride / query_stride))
+      append_tiles(tiles, part, k, a, staircase);
   } else {
     for (const auto& part : split(k, k.tokens.count)) append_tiles(tiles, q, part, a, staircase);
   }
@@ -92,9 +95,9 @@ bool same_cols(const tile& a, const tile& b) {
 std::vector<tile> merged(std::vector<tile> tiles) {
   std::vector<tile> wide;
   for (const auto& t : tiles) {
-    const bool extends = !wide.empty() && !t.mask.causal && !wide.back().mask.causal && same_rows(wide.back(), t) &&
-                         wide.back().col_step == 1 && t.col_step == 1 &&
-                         wide.back().col_first + wide.back().cols == t.col_first;
+    const bool extends = !wide.empty() && !t.mask.causal && !wide.back().mask.causal &&
+                         same_rows(wide.back(), t) && wide.back().col_step == 1 &&
+                         t.col_step == 1 && wide.back().col_first + wide.back().cols == t.col_first;
     if (extends) {
       wide.back().cols += t.cols;
     } else {
@@ -104,8 +107,8 @@ std::vector<tile> merged(std::vector<tile> tiles) {
   std::vector<tile> result;
   for (const auto& t : wide) {
     const auto above = std::find_if(result.begin(), result.end(), [&](const tile& r) {
-      return !t.mask.causal && !r.mask.causal && same_cols(r, t) && r.row_step == 1 && t.row_step == 1 &&
-             r.row_first + r.rows == t.row_first;
+      return !t.mask.causal && !r.mask.causal && same_cols(r, t) && r.row_step == 1 &&
+             t.row_step == 1 && r.row_first + r.rows == t.row_first;
     });
     if (above != result.end()) {
       above->rows += t.rows;
@@ -132,18 +135,25 @@ std::vector<tile> self_tile(const token_set& set, std::int64_t end) {
 
 }  // namespace
 
-std::string_view name_of(token_layout layout) { return find_name(layouts, layout); }
-token_layout parse_token_layout(std::string_view text) { return find_value(layouts, text); }
+std::string_view name_of(token_layout layout) {
+  return find_name(layouts, layout);
+}
+token_layout parse_token_layout(std::string_view text) {
+  return find_value(layouts, text);
+}
 
 std::int64_t layout_unit(token_layout layout, std::int64_t ranks) {
   return layout == token_layout::zigzag ? 2 * ranks : ranks;
 }
 
-token_set tokens_of(token_layout layout, std::int64_t sequence, std::int64_t chunks, std::int64_t chunk) {
+token_set tokens_of(token_layout layout, std::int64_t sequence, std::int64_t chunks,
+                    std::int64_t chunk) {
   const auto size = sequence / chunks;
   switch (layout) {
-    case token_layout::contiguous: return {{chunk * size, size, 1}};
-    case token_layout::striped: return {{chunk, size, chunks}};
+    case token_layout::contiguous:
+      return {{chunk * size, size, 1}};
+    case token_layout::striped:
+      return {{chunk, size, chunks}};
     case token_layout::zigzag: {
       const auto half = size / 2;
       return {{chunk * half, half, 1}, {(2 * chunks - 1 - chunk) * half, half, 1}};
@@ -161,7 +171,8 @@ std::int64_t size(const token_set& set) {
 token_set joined(const token_set& set) {
   token_set result;
   for (const auto& r : set) {
-    if (!result.empty() && result.back().stride == r.stride && last(result.back()) + r.stride == r.first) {
+    if (!result.empty() && result.back().stride == r.stride &&
+        last(result.back()) + r.stride == r.first) {
       result.back().count += r.count;
     } else {
       result.push_back(r);
@@ -172,19 +183,22 @@ token_set joined(const token_set& set) {
 
 token_set ascending(const token_set& set) {
   auto sorted = set;
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   const auto n = static_cast<std::int64_t>(sorted.size());
   if (n < 2) return sorted;
   const auto gap = sorted[1].first - sorted[0].first;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto& r = sorted[static_cast<std::size_t>(i)];
-    const bool interleaves = r.first == sorted[0].first + i * gap && r.count == sorted[0].count && r.stride == gap * n;
+    const bool interleaves =
+        r.first == sorted[0].first + i * gap && r.count == sorted[0].count && r.stride == gap * n;
     if (!interleaves) return joined(sorted);
   }
   return {{sorted[0].first, sorted[0].count * n, gap}};
 }
 
-std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention& a, bool staircase) {
+std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention& a,
+                               bool staircase) {
   const auto end = a.sequence - a.padding;
   if (a.mask == mask_kind::causal && a.window == 0 && queries == keys && is_ascending(queries)) {
     return self_tile(queries, end);

@@ -60,7 +60,8 @@ struct tile {
 /// whole rectangle is; rectangles of neighbouring ranges are merged. A causal call needs equal strides on both sides;
 /// where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
 /// tokens against themselves (a zigzag chunk's own pair) are one causal call.
-std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&, bool staircase);
+std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
+                               bool staircase);
 
 /// Number of (query, key) pairs that are visible: the exact work.
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention&);

@@ -17,16 +17,17 @@ struct unit {
 
 constexpr unit time_units[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6},
                                {"ms", 1e-3},  {"s", 1},     {"min", 60}};
-constexpr unit byte_units[] = {{"B", 1},         {"kB", 1e3},       {"MB", 1e6},       {"GB", 1e9},
-                               {"TB", 1e12},     {"KiB", 1024.0},   {"MiB", 1048576.0}, {"GiB", 1073741824.0},
-                               {"TiB", 1099511627776.0}};
-constexpr unit bandwidth_units[] = {{"B/s", 1},          {"kB/s", 1e3},           {"MB/s", 1e6},
-                                    {"GB/s", 1e9},       {"TB/s", 1e12},          {"MiB/s", 1048576.0},
-                                    {"GiB/s", 1073741824.0}, {"Mb/s", 1e6 / 8},   {"Gb/s", 1e9 / 8},
-                                    {"Tb/s", 1e12 / 8},  {"Mbit/s", 1e6 / 8},     {"Gbit/s", 1e9 / 8}};
-constexpr unit flop_units[] = {{"FLOP", 1}, {"MFLOP", 1e6}, {"GFLOP", 1e9}, {"TFLOP", 1e12}, {"PFLOP", 1e15}};
-constexpr unit flop_rate_units[] = {{"FLOP/s", 1},      {"MFLOP/s", 1e6},  {"GFLOP/s", 1e9},
-                                    {"TFLOP/s", 1e12},  {"PFLOP/s", 1e15}};
+constexpr unit byte_units[] = {{"B", 1},           {"kB", 1e3},           {"MB", 1e6},
+                               {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
+                               {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr unit bandwidth_units[] = {
+    {"B/s", 1},        {"kB/s", 1e3},        {"MB/s", 1e6},           {"GB/s", 1e9},
+    {"TB/s", 1e12},    {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0}, {"Mb/s", 1e6 / 8},
+    {"Gb/s", 1e9 / 8}, {"Tb/s", 1e12 / 8},   {"Mbit/s", 1e6 / 8},     {"Gbit/s", 1e9 / 8}};
+constexpr unit flop_units[] = {
+    {"FLOP", 1}, {"MFLOP", 1e6}, {"GFLOP", 1e9}, {"TFLOP", 1e12}, {"PFLOP", 1e15}};
+constexpr unit flop_rate_units[] = {
+    {"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(' ');
@@ -70,30 +71,67 @@ std::string format_with(std::span<const unit> units, double value) {
 
 }  // namespace
 
-template <> std::string_view expectation<seconds>() { return "expected a time with its unit, such as '2 us'"; }
-template <> std::string_view expectation<byte_count>() { return "expected a size with its unit, such as '64 GiB'"; }
-template <> std::string_view expectation<bandwidth>() {
+template <>
+std::string_view expectation<seconds>() {
+  return "expected a time with its unit, such as '2 us'";
+}
+template <>
+std::string_view expectation<byte_count>() {
+  return "expected a size with its unit, such as '64 GiB'";
+}
+template <>
+std::string_view expectation<bandwidth>() {
   return "expected a bandwidth with its unit, such as '400 Gb/s' or '50 GB/s'";
 }
-template <> std::string_view expectation<flop_count>() { return "expected operations with their unit, such as '1 TFLOP'"; }
-template <> std::string_view expectation<flop_rate>() {
+template <>
+std::string_view expectation<flop_count>() {
+  return "expected operations with their unit, such as '1 TFLOP'";
+}
+template <>
+std::string_view expectation<flop_rate>() {
   return "expected a rate with its unit, such as '989 TFLOP/s'";
 }
 
-template <> seconds parse<seconds>(std::string_view text) { return checked<seconds>(parse_with(time_units, text)); }
-template <> byte_count parse<byte_count>(std::string_view text) { return checked<byte_count>(parse_with(byte_units, text)); }
-template <> bandwidth parse<bandwidth>(std::string_view text) { return checked<bandwidth>(parse_with(bandwidth_units, text)); }
-template <> flop_count parse<flop_count>(std::string_view text) { return checked<flop_count>(parse_with(flop_units, text)); }
-template <> flop_rate parse<flop_rate>(std::string_view text) { return checked<flop_rate>(parse_with(flop_rate_units, text)); }
+template <>
+seconds parse<seconds>(std::string_view text) {
+  return checked<seconds>(parse_with(time_units, text));
+}
+template <>
+byte_count parse<byte_count>(std::string_view text) {
+  return checked<byte_count>(parse_with(byte_units, text));
+}
+template <>
+bandwidth parse<bandwidth>(std::string_view text) {
+  return checked<bandwidth>(parse_with(bandwidth_units, text));
+}
+template <>
+flop_count parse<flop_count>(std::string_view text) {
+  return checked<flop_count>(parse_with(flop_units, text));
+}
+template <>
+flop_rate parse<flop_rate>(std::string_view text) {
+  return checked<flop_rate>(parse_with(flop_rate_units, text));
+}
 
-std::string to_string(seconds t) { return format_with(std::span(time_units).first(5), t.value()); }
+std::string to_string(seconds t) {
+  return format_with(std::span(time_units).first(5), t.value());
+}
 std::string to_string(byte_count n) {
-  static constexpr unit binary[] = {
-      {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+  static constexpr unit binary[] = {{"B", 1},
+                                    {"KiB", 1024.0},
+                                    {"MiB", 1048576.0},
+                                    {"GiB", 1073741824.0},
+                                    {"TiB", 1099511627776.0}};
   return format_with(binary, static_cast<double>(n.value()));
 }
-std::string to_string(bandwidth rate) { return format_with(std::span(bandwidth_units).first(5), rate.value()); }
-std::string to_string(flop_rate rate) { return format_with(flop_rate_units, rate.value()); }
-std::string to_string(flop_count n) { return format_with(flop_units, n.value()); }
+std::string to_string(bandwidth rate) {
+  return format_with(std::span(bandwidth_units).first(5), rate.value());
+}
+std::string to_string(flop_rate rate) {
+  return format_with(flop_rate_units, rate.value());
+}
+std::string to_string(flop_count n) {
+  return format_with(flop_units, n.value());
+}
 
 }  // namespace attnsim

@@ -25,11 +25,21 @@ class quantity {
 
   constexpr quantity& operator+=(quantity other) { return value_ += other.value_, *this; }
   constexpr quantity& operator-=(quantity other) { return value_ -= other.value_, *this; }
-  friend constexpr quantity operator+(quantity a, quantity b) { return quantity(a.value_ + b.value_); }
-  friend constexpr quantity operator-(quantity a, quantity b) { return quantity(a.value_ - b.value_); }
-  friend constexpr quantity operator*(quantity a, Representation n) { return quantity(a.value_ * n); }
-  friend constexpr quantity operator*(Representation n, quantity a) { return quantity(n * a.value_); }
-  friend constexpr quantity operator/(quantity a, Representation n) { return quantity(a.value_ / n); }
+  friend constexpr quantity operator+(quantity a, quantity b) {
+    return quantity(a.value_ + b.value_);
+  }
+  friend constexpr quantity operator-(quantity a, quantity b) {
+    return quantity(a.value_ - b.value_);
+  }
+  friend constexpr quantity operator*(quantity a, Representation n) {
+    return quantity(a.value_ * n);
+  }
+  friend constexpr quantity operator*(Representation n, quantity a) {
+    return quantity(n * a.value_);
+  }
+  friend constexpr quantity operator/(quantity a, Representation n) {
+    return quantity(a.value_ / n);
+  }
   friend constexpr double operator/(quantity a, quantity b) {
     return static_cast<double>(a.value_) / static_cast<double>(b.value_);
   }
@@ -40,15 +50,19 @@ class quantity {
 
 using seconds = quantity<struct seconds_unit, double>;
 using byte_count = quantity<struct byte_unit, std::int64_t>;
-using bandwidth = quantity<struct bandwidth_unit, double>;    ///< bytes per second
+using bandwidth = quantity<struct bandwidth_unit, double>;  ///< bytes per second
 using flop_count = quantity<struct flop_unit, double>;
-using flop_rate = quantity<struct flop_rate_unit, double>;    ///< FLOP per second
+using flop_rate = quantity<struct flop_rate_unit, double>;  ///< FLOP per second
 
 constexpr seconds operator/(byte_count n, bandwidth rate) {
   return seconds(static_cast<double>(n.value()) / rate.value());
 }
-constexpr seconds operator/(flop_count n, flop_rate rate) { return seconds(n.value() / rate.value()); }
-constexpr flop_rate operator/(flop_count n, seconds t) { return flop_rate(n.value() / t.value()); }
+constexpr seconds operator/(flop_count n, flop_rate rate) {
+  return seconds(n.value() / rate.value());
+}
+constexpr flop_rate operator/(flop_count n, seconds t) {
+  return flop_rate(n.value() / t.value());
+}
 constexpr bandwidth operator/(byte_count n, seconds t) {
   return bandwidth(static_cast<double>(n.value()) / t.value());
 }

@@ -11,29 +11,39 @@ namespace attnsim {
 namespace {
 
 bool rows_overlap(const tile& a, const tile& b) {
-  return a.row_first < b.row_first + b.rows * b.row_step && b.row_first < a.row_first + a.rows * a.row_step &&
-         (a.row_step != b.row_step || a.row_step == 1 || a.row_first % a.row_step == b.row_first % b.row_step);
+  return a.row_first < b.row_first + b.rows * b.row_step &&
+         b.row_first < a.row_first + a.rows * a.row_step &&
+         (a.row_step != b.row_step || a.row_step == 1 ||
+          a.row_first % a.row_step == b.row_first % b.row_step);
 }
 
 bool cols_overlap(const tile& a, const tile& b) {
-  return a.col_first < b.col_first + b.cols * b.col_step && b.col_first < a.col_first + a.cols * a.col_step &&
-         (a.col_step != b.col_step || a.col_step == 1 || a.col_first % a.col_step == b.col_first % b.col_step);
+  return a.col_first < b.col_first + b.cols * b.col_step &&
+         b.col_first < a.col_first + a.cols * a.col_step &&
+         (a.col_step != b.col_step || a.col_step == 1 ||
+          a.col_first % a.col_step == b.col_first % b.col_step);
 }
 
 /// Marks the tiles that meet rows or columns an earlier one has written.
 void mark_accumulation(std::vector<tile>& tiles, bool rows_hold, bool cols_hold) {
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const auto before = tiles.begin() + static_cast<std::ptrdiff_t>(i);
-    tiles[i].adds_rows =
-        rows_hold || std::any_of(tiles.begin(), before, [&](const tile& t) { return rows_overlap(t, tiles[i]); });
-    tiles[i].adds_cols =
-        cols_hold || std::any_of(tiles.begin(), before, [&](const tile& t) { return cols_overlap(t, tiles[i]); });
+    tiles[i].adds_rows = rows_hold || std::any_of(tiles.begin(), before, [&](const tile& t) {
+                           return rows_overlap(t, tiles[i]);
+                         });
+    tiles[i].adds_cols = cols_hold || std::any_of(tiles.begin(), before, [&](const tile& t) {
+                           return cols_overlap(t, tiles[i]);
+                         });
   }
 }
 
-bool adds(const tile& t, const operand& result) { return is_key_side(result.what) ? t.adds_cols : t.adds_rows; }
+bool adds(const tile& t, const operand& result) {
+  return is_key_side(result.what) ? t.adds_cols : t.adds_rows;
+}
 
-std::int64_t tokens_of(const tile& t, const operand& result) { return is_key_side(result.what) ? t.cols : t.rows; }
+std::int64_t tokens_of(const tile& t, const operand& result) {
+  return is_key_side(result.what) ? t.cols : t.rows;
+}
 
 precision format_of(const schedule& s, const operand& o) {
   return s.buffers[static_cast<std::size_t>(o.buffer)].format;
@@ -50,7 +60,8 @@ void require_layout(std::int64_t sequence, token_layout layout, std::int64_t ran
   const auto padded = padded_sequence(sequence, layout, ranks);
   if (padded == sequence) return;
   throw infeasible(fmt::format(
-      "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} % more tokens)",
+      "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} "
+      "% more tokens)",
       sequence, layout_unit(layout, ranks), name_of(layout), ranks, padded - sequence, padded,
       100.0 * static_cast<double>(padded - sequence) / static_cast<double>(sequence)));
 }
@@ -80,11 +91,13 @@ std::int64_t workload::token_bytes(tensor t, precision format) const {
 }
 
 byte_count workload::bytes(const operand& o) const {
-  return byte_count(schedule_->chunk_count(o) * chunk_tokens() * token_bytes(o.what, format_of(*schedule_, o)));
+  return byte_count(schedule_->chunk_count(o) * chunk_tokens() *
+                    token_bytes(o.what, format_of(*schedule_, o)));
 }
 
 byte_count workload::bytes(const buffer& b) const {
-  return byte_count(schedule_->grid.extent_of(b.slots) * chunk_tokens() * token_bytes(b.what, b.format));
+  return byte_count(schedule_->grid.extent_of(b.slots) * chunk_tokens() *
+                    token_bytes(b.what, b.format));
 }
 
 byte_count workload::bytes_sent(const operation& op, int rank) const {
@@ -93,11 +106,15 @@ byte_count workload::bytes_sent(const operation& op, int rank) const {
   const std::int64_t members = schedule_->grid.extent_of(op.axes);
   switch (op.kind) {
     case op_kind::shift:
-    case op_kind::transpose: return schedule_->send_peer(op, rank) == rank ? byte_count() : read;
-    case op_kind::all_gather: return read * (members - 1);
+    case op_kind::transpose:
+      return schedule_->send_peer(op, rank) == rank ? byte_count() : read;
+    case op_kind::all_gather:
+      return read * (members - 1);
     case op_kind::reduce_scatter:
-    case op_kind::all_to_all: return read / members * (members - 1);
-    default: return {};
+    case op_kind::all_to_all:
+      return read / members * (members - 1);
+    default:
+      return {};
   }
 }
 
@@ -108,8 +125,8 @@ byte_count workload::bytes_sent(int rank) const {
 }
 
 std::vector<tile> workload::tiles(const operation& op, int rank) const {
-  auto result = kernel_tiles(tokens(rank, find(op.reads, tensor::q)), tokens(rank, find(op.reads, tensor::k)),
-                             attention_, staircase_);
+  auto result = kernel_tiles(tokens(rank, find(op.reads, tensor::q)),
+                             tokens(rank, find(op.reads, tensor::k)), attention_, staircase_);
   const bool forward = op.kind == op_kind::attention;
   mark_accumulation(result, contains(op.reads, forward ? tensor::o : tensor::d_q),
                     !forward && contains(op.reads, tensor::d_k));
@@ -142,8 +159,8 @@ precision workload::result_format(const operation& op, const tile& t) const {
 }
 
 bool workload::uses_scratch(const operation& op, const tile& t, const operand& result) const {
-  return adds(t, result) ||
-         format_bytes(result.what, format_of(*schedule_, result)) != format_bytes(result.what, result_format(op, t));
+  return adds(t, result) || format_bytes(result.what, format_of(*schedule_, result)) !=
+                                format_bytes(result.what, result_format(op, t));
 }
 
 byte_count workload::accumulation_traffic(const operation& op, const tile& t) const {
@@ -160,7 +177,8 @@ byte_count workload::accumulation_traffic(const operation& op, const tile& t) co
 byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
   std::int64_t total = 0;
   for (const auto& o : op.writes) {
-    if (uses_scratch(op, t, o)) total += tokens_of(t, o) * token_bytes(o.what, result_format(op, t));
+    if (uses_scratch(op, t, o))
+      total += tokens_of(t, o) * token_bytes(o.what, result_format(op, t));
   }
   return byte_count(total);
 }

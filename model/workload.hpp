@@ -40,7 +40,9 @@ class workload {
   /// -1 when only tiles() itself can tell.
   int tile_variant(const operation&, int rank) const;
   /// All ranks have the same tiles in every operation: nothing is masked.
-  bool same_on_all_ranks() const { return attention_.mask == mask_kind::full && attention_.padding == 0; }
+  bool same_on_all_ranks() const {
+    return attention_.mask == mask_kind::full && attention_.padding == 0;
+  }
 
   /// Device memory read and written by a local operation: merge, accumulate, delta, copy.
   byte_count memory_traffic(const operation&) const;

@@ -37,13 +37,16 @@ std::vector<token_layout> layouts_of(const plan_request& request) {
   if (request.fix_tokens) layouts = {request.fixed.tokens};
   const auto sequence = request.problem.sequence;
   const auto first = layouts.front();
-  std::erase_if(layouts, [&](token_layout l) { return padded_sequence(sequence, l, request.ranks) != sequence; });
+  std::erase_if(layouts, [&](token_layout l) {
+    return padded_sequence(sequence, l, request.ranks) != sequence;
+  });
   if (layouts.empty()) require_layout(sequence, first, request.ranks);
   return layouts;
 }
 
 /// Placements that differ on this grid and cluster.
-std::vector<std::string> placements_of(const plan_request& request, const rank_grid& grid, const cluster& c) {
+std::vector<std::string> placements_of(const plan_request& request, const rank_grid& grid,
+                                       const cluster& c) {
   if (request.fix_placement) return {request.fixed.placement};
   std::map<std::vector<int>, std::string> distinct;
   for (const auto& name : {"node-major", "column-in-node", "tile-in-node"}) {
@@ -55,7 +58,8 @@ std::vector<std::string> placements_of(const plan_request& request, const rank_g
 }
 
 /// All strategies to estimate; those that an algorithm refuses go to `rejected`.
-std::vector<candidate> enumerate(const cluster& c, const plan_request& request, std::vector<rejection>& rejected) {
+std::vector<candidate> enumerate(const cluster& c, const plan_request& request,
+                                 std::vector<rejection>& rejected) {
   std::vector<candidate> result;
   const auto layouts = layouts_of(request);
   for (const auto& schedule : schedules_of(request)) {
@@ -99,10 +103,12 @@ void estimate_all(const cluster& c, const plan_request& request, std::vector<can
 }
 
 /// Moves what does not fit in memory to `rejected`.
-void drop_unfitting(std::vector<candidate>& candidates, byte_count memory, std::vector<rejection>& rejected) {
+void drop_unfitting(std::vector<candidate>& candidates, byte_count memory,
+                    std::vector<rejection>& rejected) {
   for (const auto& one : candidates) {
     if (one.memory > memory) {
-      rejected.push_back({one.chosen, fmt::format("needs {} of {} memory", to_string(one.memory), to_string(memory))});
+      rejected.push_back({one.chosen, fmt::format("needs {} of {} memory", to_string(one.memory),
+                                                  to_string(memory))});
     }
   }
   std::erase_if(candidates, [&](const candidate& one) { return one.memory > memory; });
@@ -125,7 +131,8 @@ void keep_promising(std::vector<candidate>& sorted, const plan_request& request)
 std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
   std::vector<prediction> all;
   for (auto& one : simulated) all.push_back(std::move(*one.simulated));
-  std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.time < y.time; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& x, const auto& y) { return x.time < y.time; });
   std::vector<prediction> best;
   for (auto& p : all) {
     const bool seen = std::any_of(best.begin(), best.end(), [&](const prediction& b) {
@@ -138,7 +145,8 @@ std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
 
 }  // namespace
 
-plan_result plan(const cluster& c, const plan_request& request, const std::function<void(double)>& progress) {
+plan_result plan(const cluster& c, const plan_request& request,
+                 const std::function<void(double)>& progress) {
   check(request.problem);
   plan_result result;
   auto candidates = enumerate(c, request, result.rejected);
@@ -149,18 +157,20 @@ plan_result plan(const cluster& c, const plan_request& request, const std::funct
     const auto so_far = finished += n;
     if (!progress) return;
     const std::lock_guard lock(printing);
-    progress(std::min(1.0, static_cast<double>(so_far) / static_cast<double>(2 * result.considered)));
+    progress(
+        std::min(1.0, static_cast<double>(so_far) / static_cast<double>(2 * result.considered)));
   };
   estimate_all(c, request, candidates, done);
   auto nearest = candidates;
   drop_unfitting(candidates, c.device.memory, result.rejected);
   if (candidates.empty()) {
-    const auto least = std::min_element(nearest.begin(), nearest.end(),
-                                        [](const auto& x, const auto& y) { return x.memory < y.memory; });
+    const auto least =
+        std::min_element(nearest.begin(), nearest.end(),
+                         [](const auto& x, const auto& y) { return x.memory < y.memory; });
     if (least == nearest.end()) throw infeasible("no strategy fits the request");
     throw infeasible(fmt::format("no strategy fits the device's {}; nearest: {} {}x{} needs {}",
-                                 to_string(c.device.memory), least->chosen.schedule, least->chosen.rows,
-                                 least->chosen.cols, to_string(least->memory)));
+                                 to_string(c.device.memory), least->chosen.schedule,
+                                 least->chosen.rows, least->chosen.cols, to_string(least->memory)));
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& x, const auto& y) { return x.estimate < y.estimate; });

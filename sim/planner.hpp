@@ -39,6 +39,7 @@ struct plan_result {
 };
 
 /// `progress`, if any, is called with the share done. Throws infeasible when nothing fits; names what was nearest.
-plan_result plan(const cluster&, const plan_request&, const std::function<void(double)>& progress = {});
+plan_result plan(const cluster&, const plan_request&,
+                 const std::function<void(double)>& progress = {});
 
 }  // namespace attnsim

@@ -18,7 +18,8 @@ void count_bytes(const instance& i, pass_prediction& p) {
     const int pattern = t.pattern_of(op);
     if (pattern < 0 || t.flows(pattern) == 0) continue;
     const int sender = t.members(pattern, 0)[0];
-    of_pattern[static_cast<std::size_t>(pattern)] += i.work().bytes_sent(i.program().program[op], sender).value();
+    of_pattern[static_cast<std::size_t>(pattern)] +=
+        i.work().bytes_sent(i.program().program[op], sender).value();
   }
   double total = 0;
   for (int rank = 0; rank < i.ranks(); ++rank) {
@@ -39,7 +40,8 @@ void use_estimate(const instance& i, pass_prediction& p) {
   p.exposed_communication = e.exposed_communication();
   const double share = e.compute / e.time;
   const bool computes = share >= 0.5 || i.ranks() == 1;
-  p.bottleneck = {computes ? "compute" : "communication", i.on().device.name, computes ? share : 1 - share};
+  p.bottleneck = {computes ? "compute" : "communication", i.on().device.name,
+                  computes ? share : 1 - share};
 }
 
 void use_simulation(const instance& i, pass_prediction& p) {
@@ -62,8 +64,10 @@ void add_warnings(prediction& p, const cluster& c) {
     p.warnings.push_back(fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),
                                      to_string(c.device.memory)));
   }
-  if (p.problem.padding > 0) p.warnings.push_back(fmt::format("{} tokens are padding", p.problem.padding));
-  if (p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous && p.ranks > 1) {
+  if (p.problem.padding > 0)
+    p.warnings.push_back(fmt::format("{} tokens are padding", p.problem.padding));
+  if (p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous &&
+      p.ranks > 1) {
     p.warnings.push_back("contiguous tokens under a causal mask leave the ranks with unequal work");
   }
 }
@@ -78,8 +82,9 @@ std::vector<pass_kind> passes_of(pass_kind pass) {
 flop_count useful_operations(const attention& a, pass_kind pass) {
   const token_set all{{0, a.sequence, 1}};
   const double per_pair = pass == pass_kind::forward ? 4 : pass == pass_kind::backward ? 10 : 14;
-  return flop_count(per_pair * static_cast<double>(visible_pairs(all, all, a)) * static_cast<double>(a.batch) *
-                    static_cast<double>(a.heads) * static_cast<double>(a.head_dim));
+  return flop_count(per_pair * static_cast<double>(visible_pairs(all, all, a)) *
+                    static_cast<double>(a.batch) * static_cast<double>(a.heads) *
+                    static_cast<double>(a.head_dim));
 }
 
 bottleneck find_bottleneck(const instance& i, const timeline& t) {
@@ -95,8 +100,8 @@ bottleneck find_bottleneck(const instance& i, const timeline& t) {
   return {std::string(name_of(i.on().network.links()[link.link].kind)), name, link.utilisation};
 }
 
-prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks, pass_kind pass,
-                   reader_kind by) {
+prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
+                   pass_kind pass, reader_kind by) {
   check(a);
   prediction p{.cluster = c.name, .ranks = ranks, .chosen = complete(s, a, ranks), .problem = a};
   double uncertain = 0;
@@ -115,9 +120,10 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
   }
   p.low = p.time - seconds(uncertain);
   p.high = p.time + seconds(uncertain);
-  p.bottleneck = std::max_element(p.passes.begin(), p.passes.end(), [](const auto& x, const auto& y) {
-                   return x.time < y.time;
-                 })->bottleneck;
+  p.bottleneck =
+      std::max_element(p.passes.begin(), p.passes.end(), [](const auto& x, const auto& y) {
+        return x.time < y.time;
+      })->bottleneck;
   p.rate_per_device = useful_operations(a, pass) / p.time / ranks;
   p.feasible = p.peak_memory <= c.device.memory;
   add_warnings(p, c);

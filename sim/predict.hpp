@@ -44,9 +44,9 @@ struct prediction {
   byte_count most_bytes_sent;
   double mean_bytes_sent = 0;
   byte_count peak_memory;
-  flop_rate rate_per_device;  ///< useful operations over ranks and time
+  flop_rate rate_per_device;       ///< useful operations over ranks and time
   attnsim::bottleneck bottleneck;  ///< of the longest pass
-  bool feasible = true;       ///< the peak fits the device's memory
+  bool feasible = true;            ///< the peak fits the device's memory
   std::vector<std::string> warnings;
 };
 

@@ -18,8 +18,8 @@ struct interval {
 
 struct rank_timeline {
   int rank = 0;
-  seconds end;      ///< of its last operation
-  seconds compute;  ///< its compute stream was busy
+  seconds end;                      ///< of its last operation
+  seconds compute;                  ///< its compute stream was busy
   std::vector<interval> intervals;  ///< in order of their end; empty unless recorded
 
   /// Time in which the device waited for data: the compute stream idle before the rank's end.
@@ -27,9 +27,9 @@ struct rank_timeline {
 };
 
 struct link_load {
-  link_id link = 0;     ///< one of `links` that are loaded alike
+  link_id link = 0;  ///< one of `links` that are loaded alike
   std::size_t links = 1;
-  double bytes = 0;     ///< carried by each
+  double bytes = 0;        ///< carried by each
   double utilisation = 0;  ///< bytes over what the link could have carried until the end
 };
 

@@ -16,7 +16,8 @@ cost_form form_of(const schedule& s, const operation& op) {
   for (const auto* list : {&op.reads, &op.writes}) {
     for (const auto& o : *list) {
       const auto& b = s.buffers[static_cast<std::size_t>(o.buffer)];
-      sizes.emplace_back(static_cast<int>(o.what) * 4 + (b.format == precision::fp32 ? 2 : 0) + (o.at.ascending ? 1 : 0),
+      sizes.emplace_back(static_cast<int>(o.what) * 4 + (b.format == precision::fp32 ? 2 : 0) +
+                             (o.at.ascending ? 1 : 0),
                          s.chunk_count(o));
     }
   }
@@ -25,7 +26,8 @@ cost_form form_of(const schedule& s, const operation& op) {
 
 }  // namespace
 
-local_costs::local_costs(const workload& w, const device_profile& device, const kernel_profile* kernel)
+local_costs::local_costs(const workload& w, const device_profile& device,
+                         const kernel_profile* kernel)
     : workload_(w), device_(device), kernel_(kernel) {
   std::map<cost_form, std::size_t> forms;
   for (const auto& op : w.program().program) {
@@ -56,7 +58,8 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
     total.time += kernel_time(device_, kernel_, call);
     total.flops += operations(call);
     ++total.calls;
-    if (t.adds_rows || t.adds_cols) total.time += memory_time(workload_.accumulation_traffic(op, t));
+    const auto traffic = workload_.accumulation_traffic(op, t);
+    if (traffic > byte_count()) total.time += memory_time(traffic);
   }
   return total;
 }
@@ -64,7 +67,8 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
 const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
   const auto& op = workload_.program().program[index];
   const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
-  auto& slot = variant < 0 ? scratch_ : known_[form_[index] * variants + static_cast<std::size_t>(variant)];
+  auto& slot =
+      variant < 0 ? scratch_ : known_[form_[index] * variants + static_cast<std::size_t>(variant)];
   if (variant < 0) slot.known = false;
   if (!slot.known) {
     slot = {.known = true};
@@ -77,8 +81,12 @@ const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
   return slot;
 }
 
-seconds local_costs::time(std::size_t op, int rank) const { return find(op, rank).time; }
-flop_count local_costs::flops(std::size_t op, int rank) const { return find(op, rank).flops; }
+seconds local_costs::time(std::size_t op, int rank) const {
+  return find(op, rank).time;
+}
+flop_count local_costs::flops(std::size_t op, int rank) const {
+  return find(op, rank).flops;
+}
 
 seconds local_costs::total_time(int rank) const {
   seconds total;

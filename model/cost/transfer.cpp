@@ -16,7 +16,9 @@ pattern_kind kind_of(op_kind kind) {
   return is_collective(kind) ? pattern_kind::ring : pattern_kind::message;
 }
 
-link_kind slower(link_kind a, link_kind b) { return std::max(a, b); }
+link_kind slower(link_kind a, link_kind b) {
+  return std::max(a, b);
+}
 
 }  // namespace
 
@@ -55,7 +57,8 @@ transfers::pattern_data transfers::make_pattern(const schedule& s, const operati
 
 std::vector<link_id> transfers::route(int from_rank, int to_rank) const {
   std::vector<link_id> path;
-  cluster_.network.route(devices_[static_cast<std::size_t>(from_rank)], devices_[static_cast<std::size_t>(to_rank)], path);
+  cluster_.network.route(devices_[static_cast<std::size_t>(from_rank)],
+                         devices_[static_cast<std::size_t>(to_rank)], path);
   return path;
 }
 
@@ -100,10 +103,13 @@ void transfers::add_ring(pattern_data& p, const std::vector<int>& group) {
   }
   const auto& transport = cluster_.device.transport(kind);
   for (auto& use : noted_) use.weight /= transport.collective_efficiency;
-  for (const int rank : group) p.sent[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-  for (const int rank : group) p.received[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
+  for (const int rank : group)
+    p.sent[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
+  for (const int rank : group)
+    p.received[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
   const auto steps = static_cast<double>(group.size() - 1);
-  close_flow(p, group, transport.collective_latency + steps * (transport.step_latency + slowest_hop), kind);
+  close_flow(p, group,
+             transport.collective_latency + steps * (transport.step_latency + slowest_hop), kind);
 }
 
 void transfers::add_pairs(pattern_data& p, const std::vector<int>& group) {
@@ -121,13 +127,17 @@ void transfers::add_pairs(pattern_data& p, const std::vector<int>& group) {
   }
   const auto& transport = cluster_.device.transport(kind);
   for (auto& use : noted_) use.weight /= transport.efficiency;
-  for (const int rank : group) p.sent[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-  for (const int rank : group) p.received[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
+  for (const int rank : group)
+    p.sent[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
+  for (const int rank : group)
+    p.received[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
   close_flow(p, group, transport.collective_latency + slowest, kind);
 }
 
-void transfers::close_flow(pattern_data& p, std::vector<int> members, seconds latency, link_kind kind) {
-  std::sort(noted_.begin(), noted_.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
+void transfers::close_flow(pattern_data& p, std::vector<int> members, seconds latency,
+                           link_kind kind) {
+  std::sort(noted_.begin(), noted_.end(),
+            [](const auto& a, const auto& b) { return a.link < b.link; });
   const auto first = uses_.size();
   for (const auto& use : noted_) {
     if (uses_.size() > first && uses_.back().link == use.link) {

@@ -34,10 +34,14 @@ class transfers {
 
   /// Flows are numbered within their pattern. The flow that carries what `rank` sends (receives); -1: nothing moves.
   int sent(int pattern, int rank) const { return at(pattern).sent[static_cast<std::size_t>(rank)]; }
-  int received(int pattern, int rank) const { return at(pattern).received[static_cast<std::size_t>(rank)]; }
+  int received(int pattern, int rank) const {
+    return at(pattern).received[static_cast<std::size_t>(rank)];
+  }
   int flows(int pattern) const { return static_cast<int>(at(pattern).members.size()); }
   /// The ranks that must have reached the operation before the flow starts; for send/recv sender, receiver.
-  std::span<const int> members(int pattern, int flow) const { return at(pattern).members[static_cast<std::size_t>(flow)]; }
+  std::span<const int> members(int pattern, int flow) const {
+    return at(pattern).members[static_cast<std::size_t>(flow)];
+  }
   flow_form form(int pattern, int flow) const;
   /// Multiprocessors that the pattern's kernel occupies on a device.
   int channels(int pattern) const { return at(pattern).channels; }

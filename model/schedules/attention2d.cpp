@@ -18,11 +18,14 @@ namespace {
 class attention2d_program {
  public:
   attention2d_program(const strategy& s, const attention& a, pass_kind pass)
-      : s_(s), b_("attention2d", rank_grid({s.rows, s.cols}), pass), row_(b_.stream("row")),
+      : s_(s),
+        b_("attention2d", rank_grid({s.rows, s.cols}), pass),
+        row_(b_.stream("row")),
         column_(b_.stream("column")) {
     transposed_ = s.order == kv_order::transposed;
     if (transposed_) b_.use_column_major_chunks();
-    reorders_ = transposed_ && a.mask == mask_kind::causal && s.tokens == token_layout::striped && s.rows > 1;
+    reorders_ = transposed_ && a.mask == mask_kind::causal && s.tokens == token_layout::striped &&
+                s.rows > 1;
   }
 
   schedule forward();
@@ -32,14 +35,16 @@ class attention2d_program {
   position key_home() const { return {.transposed = transposed_}; }
 
   /// The chunks of `own` from the ranks along `axis`, in ascending token order where one causal call needs it.
-  operands gather(int axis, int stream, const std::vector<tensor>& what, const operands& own, position home) {
+  operands gather(int axis, int stream, const std::vector<tensor>& what, const operands& own,
+                  position home) {
     if (s_.rows * s_.cols == 1) return own;
     const auto all = b_.gathered(what, only(axis), home);
     b_.add(op_kind::all_gather, stream, own, all, only(axis));
     return reorders_ ? reordered(what, axis, all, home) : all;
   }
 
-  operands reordered(const std::vector<tensor>& what, int axis, const operands& all, position home) {
+  operands reordered(const std::vector<tensor>& what, int axis, const operands& all,
+                     position home) {
     home.ascending = true;
     const auto sorted = b_.gathered(what, only(axis), home);
     b_.add(op_kind::copy, 0, all, sorted);
@@ -53,7 +58,8 @@ class attention2d_program {
   }
 
   /// The same in slot order, as the reduction needs it.
-  operands slot_order(const std::vector<tensor>& what, int axis, precision format, position home, const operands& sorted) {
+  operands slot_order(const std::vector<tensor>& what, int axis, precision format, position home,
+                      const operands& sorted) {
     if (!reorders_) return sorted;
     const auto all = b_.gathered(what, only(axis), home, format);
     b_.add(op_kind::copy, 0, sorted, all);
@@ -61,7 +67,8 @@ class attention2d_program {
   }
 
   void reduce_outputs(const operands& partials, const operands& result);
-  operands reduce_gradients(const std::vector<tensor>& what, int axis, int stream, const operands& all, position home);
+  operands reduce_gradients(const std::vector<tensor>& what, int axis, int stream,
+                            const operands& all, position home);
 
   strategy s_;
   schedule_builder b_;
@@ -88,14 +95,15 @@ schedule attention2d_program::forward() {
   }
   const auto partials = results({tensor::o, tensor::lse}, along_row, s_.partials, {});
   b_.add(op_kind::attention, 0, queries + keys, partials);
-  reduce_outputs(slot_order({tensor::o, tensor::lse}, along_row, s_.partials, {}, partials), result);
+  reduce_outputs(slot_order({tensor::o, tensor::lse}, along_row, s_.partials, {}, partials),
+                 result);
   return b_.finish();
 }
 
 void attention2d_program::reduce_outputs(const operands& partials, const operands& result) {
   if (s_.reduction == reduction_kind::all_to_all) {
-    const auto received =
-        b_.gathered({tensor::o, tensor::lse}, only(along_row), {.copies = only(along_row)}, s_.partials);
+    const auto received = b_.gathered({tensor::o, tensor::lse}, only(along_row),
+                                      {.copies = only(along_row)}, s_.partials);
     b_.add(op_kind::all_to_all, row_, partials, received, only(along_row));
     b_.add(op_kind::merge, 0, received, result);
     return;
@@ -122,7 +130,8 @@ schedule attention2d_program::backward() {
   const auto column_sums = results(key_side, along_column, s_.gradients, key_home());
   b_.add(op_kind::attention_backward, 0, queries + keys, row_sums + column_sums);
   const auto row_slots = slot_order({tensor::d_q}, along_row, s_.gradients, {}, row_sums);
-  const auto column_slots = slot_order(key_side, along_column, s_.gradients, key_home(), column_sums);
+  const auto column_slots =
+      slot_order(key_side, along_column, s_.gradients, key_home(), column_sums);
 
   const auto own_row = reduce_gradients({tensor::d_q}, along_row, row_, row_slots, {});
   auto own_column = reduce_gradients(key_side, along_column, column_, column_slots, key_home());
@@ -136,8 +145,8 @@ schedule attention2d_program::backward() {
   return b_.finish();
 }
 
-operands attention2d_program::reduce_gradients(const std::vector<tensor>& what, int axis, int stream,
-                                               const operands& all, position home) {
+operands attention2d_program::reduce_gradients(const std::vector<tensor>& what, int axis,
+                                               int stream, const operands& all, position home) {
   const auto own = b_.chunk(what, home, s_.gradients);
   b_.add(op_kind::reduce_scatter, stream, all, own, only(axis));
   return own;

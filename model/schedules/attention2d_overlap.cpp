@@ -12,9 +12,13 @@ namespace {
 class overlapped_program {
  public:
   overlapped_program(const strategy& s, pass_kind pass)
-      : s_(s), backward_(pass == pass_kind::backward), transposed_(s.order == kv_order::transposed),
-        b_("attention2d-overlap", rank_grid({s.rows, s.cols}), pass), row_(b_.stream("row")),
-        column_(b_.stream("column")), results_(b_.stream("results")) {
+      : s_(s),
+        backward_(pass == pass_kind::backward),
+        transposed_(s.order == kv_order::transposed),
+        b_("attention2d-overlap", rank_grid({s.rows, s.cols}), pass),
+        row_(b_.stream("row")),
+        column_(b_.stream("column")),
+        results_(b_.stream("results")) {
     if (transposed_) b_.use_column_major_chunks();
   }
 
@@ -49,14 +53,16 @@ operands overlapped_program::own_queries() {
 
 /// Forward transposes K, V and saves them so; backward finds them there.
 operands overlapped_program::own_keys() {
-  if (!transposed_ || backward_) return b_.own({tensor::k, tensor::v}, precision::storage, key_home());
+  if (!transposed_ || backward_)
+    return b_.own({tensor::k, tensor::v}, precision::storage, key_home());
   const auto kv = b_.own({tensor::k, tensor::v});
   const auto kept = b_.own({tensor::k, tensor::v}, precision::storage, key_home());
   b_.add(op_kind::transpose, column_, kv, kept);
   return kept;
 }
 
-void overlapped_program::attend(const operands& queries, int first, int count, const operands& row_sum, bool fresh) {
+void overlapped_program::attend(const operands& queries, int first, int count,
+                                const operands& row_sum, bool fresh) {
   auto reads = queries + slot_of(keys_, along_column, first, count);
   if (first > 0) reads = reads + row_sum;
   if (!backward_) {
@@ -85,14 +91,17 @@ void overlapped_program::finish_columns() {
 }
 
 schedule overlapped_program::write() {
-  const auto row_results = backward_ ? std::vector{tensor::d_q} : std::vector{tensor::o, tensor::lse};
-  const auto query_side =
-      backward_ ? std::vector{tensor::q, tensor::d_o, tensor::lse, tensor::delta} : std::vector{tensor::q};
+  const auto row_results =
+      backward_ ? std::vector{tensor::d_q} : std::vector{tensor::o, tensor::lse};
+  const auto query_side = backward_
+                              ? std::vector{tensor::q, tensor::d_o, tensor::lse, tensor::delta}
+                              : std::vector{tensor::q};
   auto queries = own_queries();
   const auto kept = own_keys();
   const auto result = b_.own(row_results);
   keys_ = b_.cache({tensor::k, tensor::v}, along_column, key_home());
-  if (backward_) column_sums_ = b_.cache({tensor::d_k, tensor::d_v}, along_column, key_home(), precision::fp32);
+  if (backward_)
+    column_sums_ = b_.cache({tensor::d_k, tensor::d_v}, along_column, key_home(), precision::fp32);
   b_.add(op_kind::copy, 0, kept, slot_of(keys_, along_column, 0));
 
   const auto own_queries_chunk = queries;
@@ -106,8 +115,8 @@ schedule overlapped_program::write() {
   const auto own_sum = b_.chunk(row_results, {}, precision::fp32);
   for (int i = 0; i < s_.rows; ++i) {
     if (i + 1 < s_.rows) {
-      b_.add(op_kind::shift, column_, slot_of(keys_, along_column, i), slot_of(keys_, along_column, i + 1),
-             only(along_column), -1);
+      b_.add(op_kind::shift, column_, slot_of(keys_, along_column, i),
+             slot_of(keys_, along_column, i + 1), only(along_column), -1);
     }
     attend(own_queries_chunk, i, 1, own_sum, true);
   }

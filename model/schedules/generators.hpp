@@ -15,7 +15,9 @@ constexpr int along_column = 0;
 constexpr int along_row = 1;
 
 /// The chunk of the rank `down` further along the column and `right` further along the row.
-constexpr position at(int down, int right) { return {.shift = {down, right}}; }
+constexpr position at(int down, int right) {
+  return {.shift = {down, right}};
+}
 
 /// The ring reduction of one row's partial outputs or dQ (or of one column's dK, dV): the partial of the rank k further
 /// along `axis` is complete here after hop(k - 1) came in and the own part is added; hop(k) sends it on. After hop(n - 1)

@@ -18,7 +18,8 @@ namespace {
 /// row uses each once: they pass through.
 class tile_side {
  public:
-  tile_side(schedule_builder& b, const std::vector<tensor>& what, const operands& own, int axis, int extent, bool keep)
+  tile_side(schedule_builder& b, const std::vector<tensor>& what, const operands& own, int axis,
+            int extent, bool keep)
       : builder_(&b), what_(what), axis_(axis), keep_(keep && extent > 1), newest_(own) {
     if (!keep_) return;
     cache_ = b.cache(what, axis);
@@ -53,7 +54,7 @@ class tile_side {
   int axis_;
   bool keep_;
   int held_ = 0;
-  operands cache_;    ///< empty unless chunks are kept
+  operands cache_;  ///< empty unless chunks are kept
   operands newest_;
   operands pending_;  ///< the chunk before the newest, still to be computed with
 };
@@ -89,7 +90,8 @@ class accumulators {
 
 mesh_costs costs_of(const strategy& s, const attention& a, pass_kind pass) {
   const double kv = 1.0 / static_cast<double>(a.group_size());
-  const double partial = s.partials == precision::fp32 ? 2 : 1, gradient = s.gradients == precision::fp32 ? 2 : 1;
+  const double partial = s.partials == precision::fp32 ? 2 : 1,
+               gradient = s.gradients == precision::fp32 ? 2 : 1;
   const bool backward = pass == pass_kind::backward;
   return {.block = s.block_cost,
           .keys = 2 * kv,
@@ -115,16 +117,19 @@ schedule mesh(const strategy& s, const attention& a, pass_kind pass) {
     own_queries = own_queries + operands{saved[0], saved[1]} + delta;
   }
   const auto own_keys = b.own({tensor::k, tensor::v});
-  const std::vector<tensor> row_results = backward ? std::vector{tensor::d_q} : std::vector{tensor::o, tensor::lse};
+  const std::vector<tensor> row_results =
+      backward ? std::vector{tensor::d_q} : std::vector{tensor::o, tensor::lse};
   const auto own_row = b.own(row_results);
   const auto own_column = backward ? b.own({tensor::d_k, tensor::d_v}) : operands{};
 
   const std::vector<tensor> query_side =
-      backward ? std::vector{tensor::q, tensor::d_o, tensor::lse, tensor::delta} : std::vector{tensor::q};
+      backward ? std::vector{tensor::q, tensor::d_o, tensor::lse, tensor::delta}
+               : std::vector{tensor::q};
   tile_side query_chunks(b, query_side, own_queries, along_row, cols, true);
   tile_side key_chunks(b, {tensor::k, tensor::v}, own_keys, along_column, rows, cols > 1);
   accumulators row_sums(b, row_results, along_row, precision::fp32);
-  accumulators column_sums(b, {tensor::d_k, tensor::d_v}, along_column, cols > 1 ? precision::fp32 : s.gradients);
+  accumulators column_sums(b, {tensor::d_k, tensor::d_v}, along_column,
+                           cols > 1 ? precision::fp32 : s.gradients);
   if (cols > 1) row_sums.keep_together();
   if (cols > 1 && rows > 1 && backward) column_sums.keep_together();
   ring_reduction row_reduction(b, along_row, outputs, backward ? s.gradients : s.partials);
@@ -138,7 +143,8 @@ schedule mesh(const strategy& s, const attention& a, pass_kind pass) {
       column_reduction.hop(step.key_gradient, column_sums.slots(step.key_gradient, 1));
     }
     if (step.rows == 0) continue;
-    auto reads = query_chunks.chunks(step.row_first, step.rows) + key_chunks.chunks(step.col_first, step.cols);
+    auto reads = query_chunks.chunks(step.row_first, step.rows) +
+                 key_chunks.chunks(step.col_first, step.cols);
     const auto row_part = row_sums.slots(step.row_first, step.rows);
     if (step.col_first > 0) reads = reads + row_part;
     auto writes = row_part;

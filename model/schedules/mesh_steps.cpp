@@ -37,7 +37,8 @@ class step_search {
 
  private:
   bool finished(const progress& p) const {
-    return p.computed == tile_ && p.outputs == tile_.rows && (!backward_ || p.key_gradients == tile_.cols);
+    return p.computed == tile_ && p.outputs == tile_.rows &&
+           (!backward_ || p.key_gradients == tile_.cols);
   }
 
   bool can_receive(const progress& p, arrival side) const {
@@ -53,7 +54,9 @@ class step_search {
   double take_step(progress& p, arrival receives, mesh_step& step) const {
     describe_compute(p, step);
     step.receives = receives;
-    double communication = receives == arrival::none ? 0 : receives == arrival::keys ? costs_.keys : costs_.queries;
+    double communication = receives == arrival::none   ? 0
+                           : receives == arrival::keys ? costs_.keys
+                                                       : costs_.queries;
     const int complete_rows = p.computed.cols == tile_.cols ? p.computed.rows : 0;
     const int complete_cols = p.computed.rows == tile_.rows ? p.computed.cols : 0;
     if (p.outputs < complete_rows) {

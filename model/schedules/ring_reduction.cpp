@@ -11,7 +11,8 @@ std::vector<tensor> tensors_of(const operands& list) {
 
 }  // namespace
 
-ring_reduction::ring_reduction(schedule_builder& builder, int axis, int stream, precision wire, position home)
+ring_reduction::ring_reduction(schedule_builder& builder, int axis, int stream, precision wire,
+                               position home)
     : builder_(&builder), axis_(axis), stream_(stream), wire_(wire), home_(home) {}
 
 void ring_reduction::combine(const operands& own_part, const operands& into) {
@@ -38,6 +39,8 @@ void ring_reduction::hop(int k, const operands& own_part) {
   builder_->add(op_kind::shift, stream_, outgoing, incoming_, only(axis_), -1);
 }
 
-void ring_reduction::finish(const operands& own_part, const operands& result) { combine(own_part, result); }
+void ring_reduction::finish(const operands& own_part, const operands& result) {
+  combine(own_part, result);
+}
 
 }  // namespace attnsim

@@ -10,7 +10,9 @@
 namespace attnsim {
 namespace {
 
-std::string any_grid(const strategy&, const attention&) { return ""; }
+std::string any_grid(const strategy&, const attention&) {
+  return "";
+}
 
 std::string one_column(const strategy& s, const attention&) {
   return s.cols == 1 ? "" : "runs on one column of ranks";
@@ -22,17 +24,22 @@ std::string square_if_transposed(const strategy& s, const attention&) {
 }
 
 constexpr algorithm table[] = {
-    {"ring", "queries stay, keys and values travel round all ranks", "arXiv 2310.01889", ring, one_column},
-    {"attention2d", "gathers queries along rows and keys along columns, one kernel call, reduces outputs",
+    {"ring", "queries stay, keys and values travel round all ranks", "arXiv 2310.01889", ring,
+     one_column},
+    {"attention2d",
+     "gathers queries along rows and keys along columns, one kernel call, reduces outputs",
      "arXiv 2503.15758, algorithms 1 and 7", attention2d, square_if_transposed},
     {"attention2d-overlap", "Attention2D with all transfers hop by hop under computation",
      "arXiv 2503.15758, algorithms 4 to 6", attention2d_overlap, square_if_transposed},
-    {"mesh", "a tile of query and key chunks a rank, in greedy steps", "arXiv 2512.20968", mesh, any_grid},
+    {"mesh", "a tile of query and key chunks a rank, in greedy steps", "arXiv 2512.20968", mesh,
+     any_grid},
 };
 
 }  // namespace
 
-std::span<const algorithm> algorithms() { return table; }
+std::span<const algorithm> algorithms() {
+  return table;
+}
 
 const algorithm& find_algorithm(std::string_view name) {
   std::string names;
@@ -61,20 +68,23 @@ strategy complete(strategy s, const attention& a, int ranks) {
     candidate.cols = cols;
     if (!chosen.refusal(candidate, a).empty()) continue;
     feasible += fmt::format("{}{}x{}", feasible.empty() ? "" : ", ", rows, cols);
-    if (squarest.rows == 0 || std::abs(rows - cols) < std::abs(squarest.rows - squarest.cols)) squarest = candidate;
+    if (squarest.rows == 0 || std::abs(rows - cols) < std::abs(squarest.rows - squarest.cols))
+      squarest = candidate;
   }
   const std::string options = feasible.empty() ? "none" : feasible;
   if (s.rows == 0 && squarest.rows == 0) {
-    throw infeasible(fmt::format("--schedule: '{}': no grid of {} ranks will do", s.schedule, ranks));
+    throw infeasible(
+        fmt::format("--schedule: '{}': no grid of {} ranks will do", s.schedule, ranks));
   }
   if (s.rows == 0) return squarest;
   const auto grid = fmt::format("{}x{}", s.rows, s.cols);
   if (s.rows * s.cols != ranks) {
-    throw infeasible(fmt::format("--grid: '{}': has {} ranks, the cluster {}; feasible: {}", grid, s.rows * s.cols,
-                                 ranks, options));
+    throw infeasible(fmt::format("--grid: '{}': has {} ranks, the cluster {}; feasible: {}", grid,
+                                 s.rows * s.cols, ranks, options));
   }
   if (const auto reason = chosen.refusal(s, a); !reason.empty()) {
-    throw infeasible(fmt::format("--grid: '{}': {} {}; feasible: {}", grid, s.schedule, reason, options));
+    throw infeasible(
+        fmt::format("--grid: '{}': {} {}; feasible: {}", grid, s.schedule, reason, options));
   }
   return s;
 }

@@ -19,7 +19,12 @@ TEST(mesh_steps, reproduce_the_paper_example) {
       {.row_first = 0, .rows = 1, .col_first = 0, .cols = 1, .receives = arrival::keys},
       {.row_first = 0, .rows = 1, .col_first = 1, .cols = 1, .receives = arrival::keys},
       {.row_first = 0, .rows = 1, .col_first = 2, .cols = 1, .receives = arrival::queries},
-      {.row_first = 1, .rows = 1, .col_first = 0, .cols = 3, .receives = arrival::queries, .output = 0},
+      {.row_first = 1,
+       .rows = 1,
+       .col_first = 0,
+       .cols = 3,
+       .receives = arrival::queries,
+       .output = 0},
       {.row_first = 2, .rows = 1, .col_first = 0, .cols = 3, .output = 1},
       {.output = 2},
   };

@@ -9,13 +9,16 @@
 namespace attnsim {
 namespace {
 
-attention problem(std::int64_t sequence, std::int64_t group_size, mask_kind mask = mask_kind::full) {
-  return {.heads = 8, .kv_heads = 8 / group_size, .head_dim = 16, .sequence = sequence, .mask = mask};
+attention problem(std::int64_t sequence, std::int64_t group_size,
+                  mask_kind mask = mask_kind::full) {
+  return {
+      .heads = 8, .kv_heads = 8 / group_size, .head_dim = 16, .sequence = sequence, .mask = mask};
 }
 
 std::string label(const strategy& s, pass_kind pass) {
-  return std::string(s.schedule) + " " + std::to_string(s.rows) + "x" + std::to_string(s.cols) + " " +
-         std::string(name_of(pass)) + " " + std::string(name_of(s.order)) + " " + std::string(name_of(s.tokens));
+  return std::string(s.schedule) + " " + std::to_string(s.rows) + "x" + std::to_string(s.cols) +
+         " " + std::string(name_of(pass)) + " " + std::string(name_of(s.order)) + " " +
+         std::string(name_of(s.tokens));
 }
 
 /// Every strategy that some algorithm takes on this many ranks.
@@ -26,8 +29,14 @@ std::vector<strategy> strategies(int ranks, const attention& a) {
       for (const auto order : {kv_order::direct, kv_order::transposed}) {
         for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
           for (const auto format : {precision::storage, precision::fp32}) {
-            strategy s{.schedule = std::string(algorithm.name), .rows = rows, .cols = cols, .tokens = token_layout::striped,
-                       .order = order, .reduction = reduction, .partials = format, .gradients = format};
+            strategy s{.schedule = std::string(algorithm.name),
+                       .rows = rows,
+                       .cols = cols,
+                       .tokens = token_layout::striped,
+                       .order = order,
+                       .reduction = reduction,
+                       .partials = format,
+                       .gradients = format};
             if (algorithm.refusal(s, a).empty()) result.push_back(s);
           }
         }

@@ -20,14 +20,18 @@ std::vector<std::int64_t> positions(const token_set& set) {
 }
 
 TEST(tokens, layouts_of_16_tokens_over_4_ranks) {
-  EXPECT_EQ(positions(tokens_of(token_layout::contiguous, 16, 4, 1)), (std::vector<std::int64_t>{4, 5, 6, 7}));
-  EXPECT_EQ(positions(tokens_of(token_layout::striped, 16, 4, 1)), (std::vector<std::int64_t>{1, 5, 9, 13}));
+  EXPECT_EQ(positions(tokens_of(token_layout::contiguous, 16, 4, 1)),
+            (std::vector<std::int64_t>{4, 5, 6, 7}));
+  EXPECT_EQ(positions(tokens_of(token_layout::striped, 16, 4, 1)),
+            (std::vector<std::int64_t>{1, 5, 9, 13}));
   // Eight pieces of two tokens; rank 1 has pieces 1 and 6.
-  EXPECT_EQ(positions(tokens_of(token_layout::zigzag, 16, 4, 1)), (std::vector<std::int64_t>{2, 3, 12, 13}));
+  EXPECT_EQ(positions(tokens_of(token_layout::zigzag, 16, 4, 1)),
+            (std::vector<std::int64_t>{2, 3, 12, 13}));
 }
 
 TEST(tokens, every_layout_deals_out_every_token_once) {
-  for (const auto layout : {token_layout::contiguous, token_layout::zigzag, token_layout::striped}) {
+  for (const auto layout :
+       {token_layout::contiguous, token_layout::zigzag, token_layout::striped}) {
     std::vector<std::int64_t> all;
     for (int chunk = 0; chunk < 6; ++chunk) {
       const auto part = positions(tokens_of(layout, 48, 6, chunk));
@@ -41,7 +45,8 @@ TEST(tokens, every_layout_deals_out_every_token_once) {
 TEST(tokens, ascending_joins_interleaved_strides) {
   // Chunks 1, 3, 5, 7 of 8 striped chunks of 32 tokens are all odd tokens.
   token_set odd;
-  for (const int chunk : {1, 3, 5, 7}) odd.push_back(tokens_of(token_layout::striped, 32, 8, chunk)[0]);
+  for (const int chunk : {1, 3, 5, 7})
+    odd.push_back(tokens_of(token_layout::striped, 32, 8, chunk)[0]);
   EXPECT_EQ(ascending(odd), (token_set{{1, 16, 2}}));
   // All zigzag chunks together are the sequence.
   token_set zigzag;
@@ -62,7 +67,8 @@ TEST(kernel_tiles, zigzag_pairs_take_one_or_one_call) {
   const auto earlier = kernel_tiles(chunk(2), chunk(1), a, false);
   ASSERT_EQ(earlier.size(), 1u);
   EXPECT_FALSE(earlier[0].mask.causal);
-  EXPECT_EQ(std::tuple(earlier[0].rows, earlier[0].cols, earlier[0].col_first), std::tuple(16, 8, 0));
+  EXPECT_EQ(std::tuple(earlier[0].rows, earlier[0].cols, earlier[0].col_first),
+            std::tuple(16, 8, 0));
   const auto later = kernel_tiles(chunk(1), chunk(2), a, false);
   ASSERT_EQ(later.size(), 1u);
   EXPECT_EQ(std::tuple(later[0].rows, later[0].row_first, later[0].cols), std::tuple(8, 8, 16));
@@ -85,7 +91,8 @@ TEST(kernel_tiles, unequal_strides_are_split_unless_the_kernel_takes_staircases)
 TEST(kernel_tiles, gathered_blocks_under_a_full_mask_are_one_call) {
   attention a = causal(64);
   a.mask = mask_kind::full;
-  EXPECT_EQ(kernel_tiles({{0, 8, 8}, {1, 8, 8}}, {{0, 8, 8}, {4, 8, 8}, {6, 8, 8}}, a, false).size(), 1u);
+  EXPECT_EQ(
+      kernel_tiles({{0, 8, 8}, {1, 8, 8}}, {{0, 8, 8}, {4, 8, 8}, {6, 8, 8}}, a, false).size(), 1u);
 }
 
 /// Random blocks: every visible pair is in exactly one tile, where the tile's mask shows it.
@@ -101,7 +108,8 @@ TEST(kernel_tiles, cover_every_visible_pair_once) {
     const auto block = [&] {
       token_set set;
       for (int i = 0, first = pick(chunks), n = 1 + pick(chunks); i < n; ++i) {
-        for (const auto& r : tokens_of(layout, sequence, chunks, (first + i) % chunks)) set.push_back(r);
+        for (const auto& r : tokens_of(layout, sequence, chunks, (first + i) % chunks))
+          set.push_back(r);
       }
       return pick(2) ? ascending(set) : set;
     };
@@ -123,8 +131,10 @@ TEST(kernel_tiles, cover_every_visible_pair_once) {
     const auto end = sequence - a.padding;
     for (std::size_t i = 0; i < q.size(); ++i) {
       for (std::size_t j = 0; j < k.size(); ++j) {
-        const bool seen = q[i] < end && k[j] < end && k[j] <= q[i] && (a.window == 0 || k[j] > q[i] - a.window);
-        ASSERT_EQ(counted[i][j], seen ? 1 : 0) << "round " << round << " query " << q[i] << " key " << k[j];
+        const bool seen =
+            q[i] < end && k[j] < end && k[j] <= q[i] && (a.window == 0 || k[j] > q[i] - a.window);
+        ASSERT_EQ(counted[i][j], seen ? 1 : 0)
+            << "round " << round << " query " << q[i] << " key " << k[j];
         expected_pairs += seen;
       }
     }

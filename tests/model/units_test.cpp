@@ -23,11 +23,16 @@ TEST(units, parse_to_si) {
 TEST(units, refuse_other_dimensions_and_nonsense) {
   EXPECT_ERROR(parse<bandwidth>("400 Gb"), std::invalid_argument,
                "expected a bandwidth with its unit, such as '400 Gb/s' or '50 GB/s'");
-  EXPECT_ERROR(parse<seconds>("2"), std::invalid_argument, "expected a time with its unit, such as '2 us'");
-  EXPECT_ERROR(parse<seconds>("inf s"), std::invalid_argument, "expected a time with its unit, such as '2 us'");
-  EXPECT_ERROR(parse<byte_count>("GiB"), std::invalid_argument, "expected a size with its unit, such as '64 GiB'");
-  EXPECT_ERROR(parse<byte_count>("1e30 TiB"), std::invalid_argument, "expected a size with its unit, such as '64 GiB'");
-  EXPECT_ERROR(parse<flop_rate>(""), std::invalid_argument, "expected a rate with its unit, such as '989 TFLOP/s'");
+  EXPECT_ERROR(parse<seconds>("2"), std::invalid_argument,
+               "expected a time with its unit, such as '2 us'");
+  EXPECT_ERROR(parse<seconds>("inf s"), std::invalid_argument,
+               "expected a time with its unit, such as '2 us'");
+  EXPECT_ERROR(parse<byte_count>("GiB"), std::invalid_argument,
+               "expected a size with its unit, such as '64 GiB'");
+  EXPECT_ERROR(parse<byte_count>("1e30 TiB"), std::invalid_argument,
+               "expected a size with its unit, such as '64 GiB'");
+  EXPECT_ERROR(parse<flop_rate>(""), std::invalid_argument,
+               "expected a rate with its unit, such as '989 TFLOP/s'");
 }
 
 TEST(units, print_four_digits_with_unit) {

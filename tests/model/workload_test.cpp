@@ -12,7 +12,11 @@ namespace {
 constexpr int all_ranks[] = {4, 6, 9, 16, 36, 64, 256};
 
 attention problem(int ranks, std::int64_t group_size) {
-  return {.batch = 2, .heads = 16, .kv_heads = 16 / group_size, .head_dim = 64, .sequence = ranks * 4,
+  return {.batch = 2,
+          .heads = 16,
+          .kv_heads = 16 / group_size,
+          .head_dim = 64,
+          .sequence = ranks * 4,
           .mask = mask_kind::full};
 }
 
@@ -55,21 +59,30 @@ TEST_P(bytes_per_rank, two_dimensional) {
   for (const auto& [rows, cols] : grids_of(ranks())) {
     const std::int64_t R = rows, C = cols;
     const auto forward = (C - 1) * b.q + (R - 1) * 2 * b.kv + (C - 1) * (b.q + b.l);
-    const auto backward = (C - 1) * (2 * b.q + 2 * b.l) + (R - 1) * 2 * b.kv + (C - 1) * b.q + (R - 1) * 2 * b.kv;
+    const auto backward =
+        (C - 1) * (2 * b.q + 2 * b.l) + (R - 1) * 2 * b.kv + (C - 1) * b.q + (R - 1) * 2 * b.kv;
     for (const auto* name : {"attention2d", "attention2d-overlap", "mesh"}) {
       const strategy s{.schedule = name, .rows = rows, .cols = cols};
-      EXPECT_EQ(bytes_sent(s, a(), pass_kind::forward, 0), forward) << name << " " << rows << "x" << cols;
-      EXPECT_EQ(bytes_sent(s, a(), pass_kind::backward, 0), backward) << name << " " << rows << "x" << cols;
+      EXPECT_EQ(bytes_sent(s, a(), pass_kind::forward, 0), forward)
+          << name << " " << rows << "x" << cols;
+      EXPECT_EQ(bytes_sent(s, a(), pass_kind::backward, 0), backward)
+          << name << " " << rows << "x" << cols;
     }
     // The exchange of partial outputs by all-to-all moves the same bytes.
-    const strategy exchange{.schedule = "attention2d", .rows = rows, .cols = cols,
+    const strategy exchange{.schedule = "attention2d",
+                            .rows = rows,
+                            .cols = cols,
                             .reduction = reduction_kind::all_to_all};
     EXPECT_EQ(bytes_sent(exchange, a(), pass_kind::forward, 0), forward);
     // fp32 partial outputs and gradients, E = 2.
-    const strategy wide{.schedule = "mesh", .rows = rows, .cols = cols, .partials = precision::fp32,
+    const strategy wide{.schedule = "mesh",
+                        .rows = rows,
+                        .cols = cols,
+                        .partials = precision::fp32,
                         .gradients = precision::fp32};
     EXPECT_EQ(bytes_sent(wide, a(), pass_kind::forward, 0), forward + (C - 1) * b.q);
-    EXPECT_EQ(bytes_sent(wide, a(), pass_kind::backward, 0), backward + (C - 1) * b.q + (R - 1) * 2 * b.kv);
+    EXPECT_EQ(bytes_sent(wide, a(), pass_kind::backward, 0),
+              backward + (C - 1) * b.q + (R - 1) * 2 * b.kv);
   }
 }
 
@@ -79,7 +92,8 @@ TEST_P(bytes_per_rank, transposed_order) {
   for (const auto& [rows, cols] : grids_of(ranks())) {
     if (rows != cols) continue;
     for (const auto* name : {"attention2d", "attention2d-overlap"}) {
-      const strategy direct{.schedule = name, .rows = rows, .cols = cols, .tokens = token_layout::striped};
+      const strategy direct{
+          .schedule = name, .rows = rows, .cols = cols, .tokens = token_layout::striped};
       auto transposed = direct;
       transposed.order = kv_order::transposed;
       for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
@@ -91,7 +105,8 @@ TEST_P(bytes_per_rank, transposed_order) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(all, bytes_per_rank, testing::Combine(testing::ValuesIn(all_ranks), testing::Values(1, 4, 8)));
+INSTANTIATE_TEST_SUITE_P(all, bytes_per_rank,
+                         testing::Combine(testing::ValuesIn(all_ranks), testing::Values(1, 4, 8)));
 
 /// Forward and backward bytes without the row statistics, which the papers' ratios leave out: 1 + 1/32 of q for bf16 and
 /// 128 elements a head is statistics per chunk; they are taken off here by counting tensors only.
@@ -111,10 +126,14 @@ double tensor_bytes(const strategy& s, const attention& a, int rank) {
 // MHA, bf16: ring (2P - 2) + (4P - 2) = 6P - 4 q; square attention2d (4 sqrt(P) - 2) + (7 sqrt(P) - 5) q with transpose.
 //   P = 16: 92 / 37 = 2.486        P = 64: 380 / 81 = 4.691
 TEST(workload, ratio_of_ring_to_attention2d) {
-  for (const auto& [ranks, side, ratio] : {std::tuple{16, 4, 92.0 / 37}, std::tuple{64, 8, 380.0 / 81}}) {
+  for (const auto& [ranks, side, ratio] :
+       {std::tuple{16, 4, 92.0 / 37}, std::tuple{64, 8, 380.0 / 81}}) {
     const auto a = problem(ranks, 1);
     const strategy ring{.schedule = "ring", .rows = ranks, .cols = 1};
-    const strategy square{.schedule = "attention2d", .rows = side, .cols = side, .tokens = token_layout::striped,
+    const strategy square{.schedule = "attention2d",
+                          .rows = side,
+                          .cols = side,
+                          .tokens = token_layout::striped,
                           .order = kv_order::transposed};
     EXPECT_DOUBLE_EQ(tensor_bytes(ring, a, 1) / tensor_bytes(square, a, 1), ratio);
   }
@@ -127,7 +146,8 @@ TEST(workload, mesh_tile_8_by_32_saves_85_6_percent) {
   auto a = problem(256, 1);
   a.head_dim = 128;
   const auto both = [&](const strategy& s) {
-    return static_cast<double>(bytes_sent(s, a, pass_kind::forward, 0) + bytes_sent(s, a, pass_kind::backward, 0));
+    return static_cast<double>(bytes_sent(s, a, pass_kind::forward, 0) +
+                               bytes_sent(s, a, pass_kind::backward, 0));
   };
   const double saved = 1 - both({.schedule = "mesh", .rows = 32, .cols = 8}) /
                                both({.schedule = "ring", .rows = 256, .cols = 1});
@@ -140,15 +160,19 @@ TEST(workload, mesh_of_one_query_chunk_is_ring) {
     const auto a = problem(ranks, 1);
     const strategy ring{.schedule = "ring", .rows = ranks, .cols = 1};
     const strategy mesh{.schedule = "mesh", .rows = ranks, .cols = 1};
-    EXPECT_EQ(bytes_sent(mesh, a, pass_kind::forward, 0), bytes_sent(ring, a, pass_kind::forward, 0));
-    EXPECT_EQ(bytes_sent(ring, a, pass_kind::backward, 0) - bytes_sent(mesh, a, pass_kind::backward, 0), 2 * 16384);
+    EXPECT_EQ(bytes_sent(mesh, a, pass_kind::forward, 0),
+              bytes_sent(ring, a, pass_kind::forward, 0));
+    EXPECT_EQ(
+        bytes_sent(ring, a, pass_kind::backward, 0) - bytes_sent(mesh, a, pass_kind::backward, 0),
+        2 * 16384);
   }
 }
 
 /// Visible pairs of all blocks that a rank computes in a forward ring.
 std::int64_t ring_work(token_layout tokens, int ranks, std::int64_t sequence, int rank) {
   const attention a{.heads = 1, .kv_heads = 1, .sequence = sequence};
-  const auto program = make_schedule({.schedule = "ring", .rows = ranks, .cols = 1}, a, pass_kind::forward);
+  const auto program =
+      make_schedule({.schedule = "ring", .rows = ranks, .cols = 1}, a, pass_kind::forward);
   const workload w(program, a, tokens, true);
   std::int64_t pairs = 0;
   for (const auto& op : program.program) {
@@ -168,14 +192,17 @@ TEST(workload, causal_balance_of_contiguous_ring) {
     EXPECT_EQ(work, rank * n * n + (n * n + n) / 2);
     total += work;
   }
-  const double largest_over_mean = static_cast<double>(ring_work(token_layout::contiguous, 8, 8 * n, 7)) / (total / 8.0);
+  const double largest_over_mean =
+      static_cast<double>(ring_work(token_layout::contiguous, 8, 8 * n, 7)) / (total / 8.0);
   EXPECT_NEAR(largest_over_mean, 15.0 / 8, 1.0 / n);
-  EXPECT_DOUBLE_EQ(largest_over_mean, (7 * n * n + (n * n + n) / 2) / (3.5 * n * n + (n * n + n) / 2));
+  EXPECT_DOUBLE_EQ(largest_over_mean,
+                   (7 * n * n + (n * n + n) / 2) / (3.5 * n * n + (n * n + n) / 2));
 }
 
 TEST(workload, causal_balance_of_zigzag_ring_is_exact) {
   for (int rank = 0; rank < 8; ++rank) {
-    EXPECT_EQ(ring_work(token_layout::zigzag, 8, 8 * 64, rank), ring_work(token_layout::zigzag, 8, 8 * 64, 0));
+    EXPECT_EQ(ring_work(token_layout::zigzag, 8, 8 * 64, rank),
+              ring_work(token_layout::zigzag, 8, 8 * 64, 0));
   }
 }
 
@@ -184,19 +211,23 @@ TEST(workload, causal_balance_of_zigzag_ring_is_exact) {
 TEST(workload, causal_balance_of_striped_ring_is_within_its_bound) {
   constexpr std::int64_t n = 64;
   for (int rank = 0; rank < 8; ++rank) {
-    EXPECT_EQ(ring_work(token_layout::striped, 8, 8 * n, rank), (8 * n * n + (2 * rank + 2 - 8) * n) / 2);
+    EXPECT_EQ(ring_work(token_layout::striped, 8, 8 * n, rank),
+              (8 * n * n + (2 * rank + 2 - 8) * n) / 2);
   }
 }
 
 TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
   const attention a{.heads = 8, .kv_heads = 8, .sequence = 1001};
-  const auto program = make_schedule({.schedule = "ring", .rows = 8, .cols = 1}, a, pass_kind::forward);
-  EXPECT_ERROR(workload(program, a, token_layout::zigzag, true), infeasible,
-               "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
-               "(0.70 % more tokens)");
-  EXPECT_ERROR(workload(program, a, token_layout::striped, true), infeasible,
-               "--seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
-               "(0.70 % more tokens)");
+  const auto program =
+      make_schedule({.schedule = "ring", .rows = 8, .cols = 1}, a, pass_kind::forward);
+  EXPECT_ERROR(
+      workload(program, a, token_layout::zigzag, true), infeasible,
+      "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
+      "(0.70 % more tokens)");
+  EXPECT_ERROR(
+      workload(program, a, token_layout::striped, true), infeasible,
+      "--seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
+      "(0.70 % more tokens)");
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ TEST(planner, pruned_search_finds_what_exhaustive_search_finds) {
     const auto c = read_cluster(name, {.nodes = std::string(name) == "nc-h100-v5" ? 16 : 2});
     for (const std::int64_t sequence : {16384, 262144}) {
       for (const std::int64_t kv_heads : {32, 4}) {
-        plan_request request{.problem = {.heads = 32, .kv_heads = kv_heads, .sequence = sequence}, .ranks = 16};
+        plan_request request{.problem = {.heads = 32, .kv_heads = kv_heads, .sequence = sequence},
+                             .ranks = 16};
         const auto pruned = plan(c, request);
         request.slack = 1e9;
         request.per_grid = 1000;
@@ -22,8 +23,9 @@ TEST(planner, pruned_search_finds_what_exhaustive_search_finds) {
         ASSERT_FALSE(pruned.candidates.empty());
         EXPECT_LE(pruned.simulated, exhaustive.simulated);
         EXPECT_LE(pruned.candidates[0].time.value(), exhaustive.candidates[0].time.value() * 1.005)
-            << name << " " << sequence << " " << kv_heads << " pruned " << pruned.candidates[0].chosen.schedule
-            << " exhaustive " << exhaustive.candidates[0].chosen.schedule << " "
+            << name << " " << sequence << " " << kv_heads << " pruned "
+            << pruned.candidates[0].chosen.schedule << " exhaustive "
+            << exhaustive.candidates[0].chosen.schedule << " "
             << exhaustive.candidates[0].chosen.rows << "x" << exhaustive.candidates[0].chosen.cols;
       }
     }
@@ -32,7 +34,8 @@ TEST(planner, pruned_search_finds_what_exhaustive_search_finds) {
 
 TEST(planner, ranks_best_first_and_each_grid_once) {
   const auto c = read_cluster("nd-h100-v5", {.nodes = 2});
-  const auto result = plan(c, {.problem = {.heads = 32, .kv_heads = 8, .sequence = 131072}, .ranks = 16});
+  const auto result =
+      plan(c, {.problem = {.heads = 32, .kv_heads = 8, .sequence = 131072}, .ranks = 16});
   for (std::size_t i = 1; i < result.candidates.size(); ++i) {
     EXPECT_LE(result.candidates[i - 1].time, result.candidates[i].time);
     for (std::size_t j = 0; j < i; ++j) {
@@ -45,10 +48,11 @@ TEST(planner, ranks_best_first_and_each_grid_once) {
 // fwd: volume 2C q + 2R kv is least at C/R = 1/g. On slow links, where volume decides, g = 16 on 64 ranks wants C = 2.
 TEST(planner, grouped_queries_want_few_columns) {
   const auto c = read_cluster("star", {.nodes = 64, .set = {{"nics.bandwidth", "1 Gb/s"}}});
-  plan_request request{.problem = {.heads = 64, .kv_heads = 4, .sequence = 131072, .mask = mask_kind::full},
-                       .ranks = 64,
-                       .pass = pass_kind::forward,
-                       .schedules = {"attention2d"}};
+  plan_request request{
+      .problem = {.heads = 64, .kv_heads = 4, .sequence = 131072, .mask = mask_kind::full},
+      .ranks = 64,
+      .pass = pass_kind::forward,
+      .schedules = {"attention2d"}};
   const auto best = plan(c, request).candidates[0].chosen;
   EXPECT_EQ(best.rows, 32);
   EXPECT_EQ(best.cols, 2);
@@ -58,10 +62,12 @@ TEST(planner, grouped_queries_want_few_columns) {
 
 TEST(planner, says_what_does_not_fit_in_memory) {
   const auto c = read_cluster("nd-h100-v5", {.nodes = 1});
-  const plan_request request{.problem = {.heads = 64, .kv_heads = 16, .sequence = 1 << 21}, .ranks = 8};
+  const plan_request request{.problem = {.heads = 64, .kv_heads = 16, .sequence = 1 << 21},
+                             .ranks = 8};
   const auto result = plan(c, request);
-  EXPECT_TRUE(std::any_of(result.rejected.begin(), result.rejected.end(),
-                          [](const rejection& r) { return r.reason.find("memory") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(result.rejected.begin(), result.rejected.end(), [](const rejection& r) {
+    return r.reason.find("memory") != std::string::npos;
+  }));
   for (const auto& p : result.candidates) EXPECT_TRUE(p.feasible);
 }
 
@@ -71,11 +77,14 @@ TEST(planner, refuses_what_fits_nowhere) {
     plan(c, {.problem = {.heads = 128, .kv_heads = 128, .sequence = 1 << 24}, .ranks = 8});
     FAIL();
   } catch (const infeasible& e) {
-    EXPECT_TRUE(std::string(e.what()).starts_with("no strategy fits the device's 80.00 GiB; nearest: ")) << e.what();
+    EXPECT_TRUE(
+        std::string(e.what()).starts_with("no strategy fits the device's 80.00 GiB; nearest: "))
+        << e.what();
   }
-  EXPECT_ERROR(plan(c, {.problem = {.heads = 8, .kv_heads = 8, .sequence = 1001}, .ranks = 8}), infeasible,
-               "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
-               "(0.70 % more tokens)");
+  EXPECT_ERROR(
+      plan(c, {.problem = {.heads = 8, .kv_heads = 8, .sequence = 1001}, .ranks = 8}), infeasible,
+      "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
+      "(0.70 % more tokens)");
 }
 
 }  // namespace
