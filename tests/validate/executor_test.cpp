@@ -1,0 +1,105 @@
+#include "validate/executor.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <random>
+#include <set>
+
+#include "tests/validate/small_runs.hpp"
+
+namespace attnsim::validate {
+namespace {
+
+/// Oracles by problem: many runs share one.
+const oracle& oracle_of(const attention& a) {
+  static std::map<std::string, std::unique_ptr<oracle>> known;
+  auto& one = known[label({}, a, pass_kind::forward)];
+  if (!one) one = std::make_unique<oracle>(a);
+  return *one;
+}
+
+void expect_correct(const strategy& s, const attention& a, pass_kind pass) {
+  SCOPED_TRACE(label(s, a, pass));
+  try {
+    const auto run = run_small(make_schedule(s, a, pass), a, s.tokens, oracle_of(a));
+    EXPECT_TRUE(run.numbers.passed)
+        << run.numbers.relative_error << " relative, " << run.numbers.max_error << " at most";
+    EXPECT_EQ(run.reported_peak.value(), run.counted_peak.value());
+    EXPECT_EQ(run.allocated_peak, static_cast<std::size_t>(run.counted_peak.value()));
+    EXPECT_EQ(run.left, 0u);
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what();
+  }
+}
+
+/// What tells two programs of one grid apart.
+auto outline(const schedule& s) {
+  std::vector<std::array<int, 4>> operations;
+  for (const auto& op : s.program) {
+    operations.push_back({int(op.kind), op.stream, int(op.axes), op.distance});
+  }
+  return std::pair{s.column_major_chunks, operations};
+}
+
+/// Every schedule, grid, order and reduction that some algorithm takes on this many ranks, as far
+/// as they differ.
+std::vector<strategy> strategies(int ranks, const attention& a) {
+  std::vector<strategy> result;
+  for (const auto& algorithm : algorithms()) {
+    for (const auto& [rows, cols] : grids_of(ranks)) {
+      std::set<decltype(outline({}))> known;
+      for (const auto order : {kv_order::direct, kv_order::transposed}) {
+        for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
+          const strategy s{.schedule = std::string(algorithm.name),
+                           .rows = rows,
+                           .cols = cols,
+                           .order = order,
+                           .reduction = reduction};
+          if (!algorithm.refusal(s, a).empty()) continue;
+          const bool is_new = known.insert(outline(make_schedule(s, a, pass_kind::forward))).second;
+          if (is_new) result.push_back(s);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+constexpr token_layout layouts[] = {token_layout::contiguous, token_layout::zigzag,
+                                    token_layout::striped};
+constexpr pass_kind passes[] = {pass_kind::forward, pass_kind::backward};
+
+class executor_test : public testing::TestWithParam<int> {};
+
+/// All strategies, layouts, masks and passes; head groups, types and wire formats take turns.
+TEST_P(executor_test, computes_attention) {
+  const int ranks = GetParam();
+  int turn = 0;
+  for (const auto mask : {mask_kind::full, mask_kind::causal}) {
+    for (auto s : strategies(ranks, {.heads = 4, .kv_heads = 4})) {
+      for (const auto layout : layouts) {
+        for (const auto pass : passes) {
+          ++turn;
+          s.tokens = layout;
+          s.partials = turn % 2 ? precision::storage : precision::fp32;
+          s.gradients = turn / 2 % 2 ? precision::storage : precision::fp32;
+          const attention a{.batch = 1 + turn % 5 / 4,
+                            .heads = 4,
+                            .kv_heads = 4 >> turn % 3,
+                            .head_dim = 8,
+                            .sequence = std::max(2, 32 / ranks) * 2 * ranks,
+                            .mask = mask,
+                            .dtype = data_type(turn % 7 % 3)};
+          expect_correct(s, a, pass);
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ranks, executor_test, testing::Values(1, 2, 3, 4, 6, 8, 9, 16, 64),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace attnsim::validate

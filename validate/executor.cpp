@@ -1,0 +1,273 @@
+#include "validate/executor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "validate/local_operations.hpp"
+
+namespace attnsim::validate {
+namespace {
+
+using steady_clock = std::chrono::steady_clock;
+using kernels::event_id;
+using kernels::stream_id;
+
+double now() {
+  return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+void sleep_until(double time) {
+  const std::chrono::duration<double> since_epoch(time);
+  std::this_thread::sleep_until(
+      steady_clock::time_point(std::chrono::duration_cast<steady_clock::duration>(since_epoch)));
+}
+
+/// The axes whose ranks take part; a transpose may join any two.
+axis_set members_of(const schedule& s, const operation& op) {
+  return op.kind == op_kind::transpose ? only(s.grid.axes()) - 1 : op.axes;
+}
+
+bool is_result(pass_kind pass, tensor t) {
+  if (pass == pass_kind::forward) return t == tensor::o || t == tensor::lse;
+  return t == tensor::d_q || t == tensor::d_k || t == tensor::d_v;
+}
+
+template <typename T>
+blob bytes_of(const std::vector<T>& list) {
+  blob result(list.size() * sizeof(T));
+  if (!list.empty()) std::memcpy(result.data(), list.data(), result.size());
+  return result;
+}
+
+template <typename T>
+std::vector<T> read_as(const blob& data) {
+  std::vector<T> list(data.size() / sizeof(T));
+  if (!list.empty()) std::memcpy(list.data(), data.data(), data.size());
+  return list;
+}
+
+}  // namespace
+
+executor::executor(const workload& w, transport& t, kernels::backend& device,
+                   local_observer* observer)
+    : work_(w),
+      transport_(t),
+      device_(device),
+      observer_(observer),
+      clock_offset_(t.clock_offset()) {
+  const auto& s = w.program();
+  for (std::size_t i = 0; i < s.streams.size(); ++i) streams_.push_back(device.create_stream());
+  for (const auto& op : s.program) {
+    if (!is_communication(op.kind) || lane_of(op) >= 0) continue;
+    const auto axes = members_of(s, op);
+    lanes_.emplace_back(op.stream, axes);
+    channels_.push_back(t.open(device, streams_[static_cast<std::size_t>(op.stream)],
+                               s.grid.group(t.rank(), axes)));
+  }
+}
+
+int executor::lane_of(const operation& op) const {
+  const std::pair wanted{op.stream, members_of(work_.program(), op)};
+  const auto found = std::find(lanes_.begin(), lanes_.end(), wanted);
+  return found == lanes_.end() ? -1 : static_cast<int>(found - lanes_.begin());
+}
+
+/// One run of the program.
+class executor::pass {
+ public:
+  explicit pass(executor& e)
+      : e_(e),
+        program_(e.work_.program().program),
+        memory_(e.work_, e.device_, [this](std::size_t op) { await(op); }),
+        local_(e.work_, e.transport_.rank(), e.device_, memory_),
+        of_stream_(e.streams_.size()) {}
+
+  ~pass() {
+    for (const auto stream : e_.streams_) {
+      try {
+        e_.device_.synchronize(stream);
+      } catch (...) {  // what the run failed of is on its way already
+      }
+    }
+    for (const auto& [begin, end] : spans_) {
+      e_.device_.release(begin);
+      e_.device_.release(end);
+    }
+    if (origin_) e_.device_.release(*origin_);
+  }
+
+  execution run(const shard_source& input) {
+    load(input);
+    start_together();
+    for (std::size_t op = 0; op < program_.size(); ++op) launch(op);
+    for (const auto stream : e_.streams_) e_.device_.synchronize(stream);
+    execution result{.times = gathered_times(), .peak_memory = memory_.peak()};
+    result.results = results();
+    return result;
+  }
+
+ private:
+  stream_id stream(int i) const { return e_.streams_[static_cast<std::size_t>(i)]; }
+  const schedule& program() const { return e_.work_.program(); }
+  int rank() const { return e_.transport_.rank(); }
+  void await(std::size_t op) { e_.device_.seconds_between(*origin_, spans_.at(op).second); }
+
+  /// Resident buffers that are read before they are written are inputs.
+  void load(const shard_source& input) {
+    std::vector<bool> known(program().buffers.size());
+    for (const auto& op : program_) {
+      for (const auto& o : op.reads) {
+        const auto b = static_cast<std::size_t>(o.buffer);
+        if (!program().buffers[b].resident || known[b]) continue;
+        known[b] = true;
+        const auto own = input(o.what, e_.work_.tokens(rank(), o), local_.type(o));
+        e_.device_.copy(stream(0), local_.address(o), own.data.data(), own.data.size());
+        e_.device_.synchronize(stream(0));
+      }
+      for (const auto& o : op.writes) known[static_cast<std::size_t>(o.buffer)] = true;
+    }
+  }
+
+  /// Rank 0 names a time soon after all are ready.
+  void start_together() {
+    constexpr double notice = 5e-3;
+    e_.transport_.barrier();
+    const auto named = e_.transport_.share(bytes_of(std::vector{now() + notice}));
+    const double start = read_as<double>(named.at(0)).at(0) - e_.clock_offset_;
+    sleep_until(start);
+    late_ = now() - start;
+    origin_ = e_.device_.record(stream(0));
+  }
+
+  void launch(std::size_t op) {
+    const auto& o = program_[op];
+    const auto on = stream(o.stream);
+    memory_.enter(op);
+    for (std::size_t other = 0; other < o.needs.size(); ++other) {
+      if (o.needs[other] == 0) continue;
+      e_.device_.wait(on, spans_[of_stream_[other].at(o.needs[other] - 1)].second);
+    }
+    const auto begin = e_.device_.record(on);
+    is_communication(o.kind) ? communicate(op) : compute(op);
+    spans_.emplace_back(begin, e_.device_.record(on));
+    of_stream_[static_cast<std::size_t>(o.stream)].push_back(op);
+    memory_.leave(op);
+  }
+
+  void compute(std::size_t op) {
+    const auto on = stream(program_[op].stream);
+    if (e_.observer_) e_.observer_->begin(on, op);
+    local_.enqueue(on, op);
+    if (e_.observer_) e_.observer_->end(on, op);
+  }
+
+  void communicate(std::size_t op) {
+    const auto& o = program_[op];
+    const auto axes = members_of(program(), o);
+    const auto slots = o.kind == op_kind::reduce_scatter || o.kind == op_kind::all_to_all
+                           ? program().grid.extent_of(axes)
+                           : 1;
+    std::vector<payload> parts;
+    for (std::size_t i = 0; i < o.reads.size(); ++i) {
+      const auto bytes = static_cast<std::size_t>(e_.work_.bytes(o.reads[i]).value() / slots);
+      parts.push_back({local_.address(o.reads[i]), local_.address(o.writes.at(i)), bytes,
+                       local_.type(o.reads[i])});
+    }
+    const bool alone = is_collective(o.kind) ? program().grid.extent_of(axes) == 1
+                                             : program().send_peer(o, rank()) == rank();
+    alone ? keep(o, parts) : send(op, axes, parts);
+  }
+
+  void keep(const operation& o, const std::vector<payload>& parts) {
+    for (const auto& p : parts) e_.device_.copy(stream(o.stream), p.to, p.from, p.slot_bytes);
+  }
+
+  void send(std::size_t op, axis_set axes, const std::vector<payload>& parts) {
+    const auto& o = program_[op];
+    auto& through = *e_.channels_[static_cast<std::size_t>(e_.lane_of(o))];
+    const auto what = fmt::format("operation {} ({})", op, name_of(o.kind));
+    const auto place = [&](int peer) { return program().grid.place_in_group(peer, axes); };
+    switch (o.kind) {
+      case op_kind::all_gather:
+        return through.all_gather(what, parts);
+      case op_kind::reduce_scatter:
+        return through.reduce_scatter(what, parts);
+      case op_kind::all_to_all:
+        return through.all_to_all(what, parts);
+      default:
+        return through.send_receive(what, place(program().send_peer(o, rank())),
+                                    place(program().receive_peer(o, rank())), parts);
+    }
+  }
+
+  rank_timeline own_times() const {
+    rank_timeline own{.rank = rank()};
+    for (std::size_t op = 0; op < spans_.size(); ++op) {
+      const auto since_start = [&](event_id e) {
+        return seconds(late_ + e_.device_.seconds_between(*origin_, e));
+      };
+      const interval span{static_cast<std::uint32_t>(op), since_start(spans_[op].first),
+                          since_start(spans_[op].second)};
+      own.end = std::max(own.end, span.end);
+      if (program_[op].stream == 0) own.compute += span.end - span.start;
+      own.intervals.push_back(span);
+    }
+    std::stable_sort(own.intervals.begin(), own.intervals.end(),
+                     [](const auto& a, const auto& b) { return a.end < b.end; });
+    return own;
+  }
+
+  timeline gathered_times() const {
+    const auto own = own_times();
+    const auto totals = e_.transport_.share(bytes_of(std::vector{own.end, own.compute}));
+    const auto spans = e_.transport_.share(bytes_of(own.intervals));
+    timeline all;
+    for (int r = 0; r < e_.transport_.ranks(); ++r) {
+      const auto total = read_as<seconds>(totals[static_cast<std::size_t>(r)]);
+      all.ranks.push_back(
+          {r, total.at(0), total.at(1), read_as<interval>(spans[static_cast<std::size_t>(r)])});
+      all.class_of.push_back(r);
+    }
+    return all;
+  }
+
+  std::vector<shard> results() {
+    std::vector<shard> list;
+    std::vector<bool> read(program().buffers.size());
+    for (auto op = program_.rbegin(); op != program_.rend(); ++op) {
+      for (const auto& o : op->writes) {
+        const auto b = static_cast<std::size_t>(o.buffer);
+        if (!program().buffers[b].resident || !is_result(program().pass, o.what) || read[b])
+          continue;
+        read[b] = true;
+        list.push_back(
+            {o.what, e_.work_.tokens(rank(), o), local_.type(o),
+             std::vector<std::byte>(static_cast<std::size_t>(e_.work_.bytes(o).value()))});
+        auto& data = list.back().data;
+        e_.device_.copy(stream(0), data.data(), local_.address(o), data.size());
+        e_.device_.synchronize(stream(0));
+      }
+    }
+    return list;
+  }
+
+  executor& e_;
+  const std::vector<operation>& program_;
+  std::optional<event_id> origin_;
+  std::vector<std::pair<event_id, event_id>> spans_;  ///< by operation
+  double late_ = 0;  ///< from the agreed start to origin_, in seconds
+  device_memory memory_;
+  local_operations local_;
+  std::vector<std::vector<std::size_t>> of_stream_;
+};
+
+execution executor::run(const shard_source& input) {
+  return pass(*this).run(input);
+}
+
+}  // namespace attnsim::validate

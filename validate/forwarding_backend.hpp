@@ -1,0 +1,73 @@
+// A back end that is another one in all it doesn't override: what decorators derive from.
+#pragma once
+
+#include "kernels/backend.hpp"
+
+namespace attnsim::validate {
+
+class forwarding_backend : public kernels::backend {
+ protected:
+  using stream_id = kernels::stream_id;
+  using event_id = kernels::event_id;
+  using token_shape = kernels::token_shape;
+  using device_tensor = kernels::device_tensor;
+
+ public:
+  /// Keeps the reference.
+  explicit forwarding_backend(kernels::backend& inner) : inner_(inner) {}
+
+  std::string_view name() const override { return inner_.name(); }
+  void* allocate(std::size_t bytes) override { return inner_.allocate(bytes); }
+  void free(void* memory) override { inner_.free(memory); }
+  void copy(stream_id s, void* destination, const void* source, std::size_t bytes) override {
+    inner_.copy(s, destination, source, bytes);
+  }
+  stream_id create_stream() override { return inner_.create_stream(); }
+  void call(stream_id s, std::function<void()> f) override { inner_.call(s, std::move(f)); }
+  void synchronize(stream_id s) override { inner_.synchronize(s); }
+  void* native_stream(stream_id s) override { return inner_.native_stream(s); }
+  event_id record(stream_id s) override { return inner_.record(s); }
+  void wait(stream_id s, event_id e) override { inner_.wait(s, e); }
+  double seconds_between(event_id from, event_id to) override {
+    return inner_.seconds_between(from, to);
+  }
+  void release(event_id e) override { inner_.release(e); }
+
+  void forward(stream_id s, const kernels::forward_arguments& a) override { inner_.forward(s, a); }
+  void backward(stream_id s, const kernels::backward_arguments& a) override {
+    inner_.backward(s, a);
+  }
+  void merge(stream_id s, const token_shape& shape, const device_tensor& output,
+             const device_tensor& lse, const device_tensor& part,
+             const device_tensor& part_lse) override {
+    inner_.merge(s, shape, output, lse, part, part_lse);
+  }
+  void delta(stream_id s, const token_shape& shape, const device_tensor& output,
+             const device_tensor& output_gradient, const device_tensor& result) override {
+    inner_.delta(s, shape, output, output_gradient, result);
+  }
+  void accumulate(stream_id s, const token_shape& shape, const device_tensor& sum,
+                  const device_tensor& part) override {
+    inner_.accumulate(s, shape, sum, part);
+  }
+  void cast(stream_id s, const token_shape& shape, const device_tensor& destination,
+            const device_tensor& source) override {
+    inner_.cast(s, shape, destination, source);
+  }
+  void interleave(stream_id s, const token_shape& shape, std::int64_t parts,
+                  const device_tensor& destination, const device_tensor& source) override {
+    inner_.interleave(s, shape, parts, destination, source);
+  }
+  void fill(stream_id s, const token_shape& shape, const device_tensor& destination,
+            float value) override {
+    inner_.fill(s, shape, destination, value);
+  }
+
+ protected:
+  kernels::backend& inner() { return inner_; }
+
+ private:
+  kernels::backend& inner_;
+};
+
+}  // namespace attnsim::validate

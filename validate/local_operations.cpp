@@ -1,0 +1,235 @@
+#include "validate/local_operations.hpp"
+
+#include <limits>
+#include <stdexcept>
+
+#include "validate/shard.hpp"
+
+namespace attnsim::validate {
+
+using kernels::device_tensor;
+using kernels::stream_id;
+using kernels::token_shape;
+using kernels::tokens_from;
+
+local_operations::local_operations(const workload& w, int rank, kernels::backend& device,
+                                   const device_memory& memory)
+    : work_(w), rank_(rank), device_(device), memory_(memory) {
+  const auto& program = w.program().program;
+  for (std::size_t op = 0; op < program.size(); ++op) {
+    if (program[op].kind != op_kind::copy) continue;
+    for (const auto& into : program[op].writes) {
+      const auto& from = find(program[op].reads, into.what);
+      moves_[op].push_back(token_moves(w.tokens(rank, from), w.tokens(rank, into)));
+    }
+  }
+}
+
+void local_operations::enqueue(stream_id stream, std::size_t op) {
+  const auto& o = work_.program().program[op];
+  switch (o.kind) {
+    case op_kind::attention:
+    case op_kind::attention_backward:
+      return attend(stream, o);
+    case op_kind::merge:
+      return merge(stream, o);
+    case op_kind::accumulate:
+      return accumulate(stream, o);
+    case op_kind::delta:
+      return delta(stream, o);
+    case op_kind::copy:
+      return copy(stream, op);
+    default:
+      throw std::logic_error("not a local operation");
+  }
+}
+
+// --- Where operands lie ---------------------------------------------------------------------------
+
+std::byte* local_operations::address(const operand& o) const {
+  const auto& s = work_.program();
+  const auto& b = s.buffers[static_cast<std::size_t>(o.buffer)];
+  const int first = s.memory_slot(rank_, o);
+  if (first + s.chunk_count(o) > s.grid.extent_of(b.slots)) {
+    throw std::logic_error("an operand wraps around the end of its buffer");
+  }
+  return memory_.of(o.buffer) + first * work_.chunk_tokens() * work_.token_bytes(o.what, b.format);
+}
+
+data_type local_operations::type(const operand& o) const {
+  const auto& b = work_.program().buffers[static_cast<std::size_t>(o.buffer)];
+  return type_of(work_.problem(), o.what, b.format);
+}
+
+std::int64_t local_operations::token_count(const operand& o) const {
+  return work_.program().chunk_count(o) * work_.chunk_tokens();
+}
+
+token_shape local_operations::shape(const operand& o) const {
+  return shape_of(work_.problem(), o.what, token_count(o));
+}
+
+device_tensor local_operations::whole(const operand& o) const {
+  return placed(address(o), type(o), shape(o));
+}
+
+device_tensor local_operations::part(const operand& o, const tile& t) const {
+  return is_key_side(o.what) ? tokens_from(whole(o), t.col_first, t.col_step)
+                             : tokens_from(whole(o), t.row_first, t.row_step);
+}
+
+token_shape local_operations::part_shape(const operand& o, const tile& t) const {
+  return shape_of(work_.problem(), o.what, is_key_side(o.what) ? t.cols : t.rows);
+}
+
+// --- Attention ------------------------------------------------------------------------------------
+
+void local_operations::attend(stream_id stream, const operation& op) {
+  const auto tiles = work_.tiles(op, rank_);
+  fill_unwritten(stream, op, tiles);
+  for (const auto& t : tiles) {
+    call_kernel(stream, op, t);
+    bring_to_place(stream, op, t);
+  }
+}
+
+/// Calls that don't add are the first on all their rows, so these add up.
+void local_operations::fill_unwritten(stream_id stream, const operation& op,
+                                      const std::vector<tile>& tiles) {
+  for (const auto& o : op.writes) {
+    if (contains(op.reads, o.what)) continue;
+    const bool cols = is_key_side(o.what);
+    std::int64_t written = 0;
+    for (const auto& t : tiles) {
+      if (!(cols ? t.adds_cols : t.adds_rows)) written += cols ? t.cols : t.rows;
+    }
+    if (written == token_count(o)) continue;
+    const bool nothing = o.what == tensor::lse;
+    device_.fill(stream, shape(o), whole(o), nothing ? -std::numeric_limits<float>::infinity() : 0);
+  }
+}
+
+void local_operations::call_kernel(stream_id stream, const operation& op, const tile& t) {
+  const auto& a = work_.problem();
+  const kernels::block_shape block{.batch = a.batch,
+                                   .heads = a.heads,
+                                   .kv_heads = a.kv_heads,
+                                   .head_dim = a.head_dim,
+                                   .rows = t.rows,
+                                   .cols = t.cols,
+                                   .mask = t.mask};
+  const auto input = [&](tensor what) { return part(find(op.reads, what), t); };
+  const auto result = [&](tensor what) { return target(op, t, what); };
+  if (op.kind == op_kind::attention) {
+    device_.forward(stream, {.shape = block,
+                             .query = input(tensor::q),
+                             .key = input(tensor::k),
+                             .value = input(tensor::v),
+                             .output = result(tensor::o),
+                             .lse = result(tensor::lse)});
+  } else {
+    device_.backward(stream, {.shape = block,
+                              .query = input(tensor::q),
+                              .key = input(tensor::k),
+                              .value = input(tensor::v),
+                              .output = {},
+                              .output_gradient = input(tensor::d_o),
+                              .lse = input(tensor::lse),
+                              .delta = input(tensor::delta),
+                              .query_gradient = result(tensor::d_q),
+                              .key_gradient = result(tensor::d_k),
+                              .value_gradient = result(tensor::d_v)});
+  }
+}
+
+device_tensor local_operations::target(const operation& op, const tile& t, tensor what) const {
+  const auto& o = find(op.writes, what);
+  return work_.uses_scratch(op, t, o) ? in_scratch(op, t, o) : part(o, t);
+}
+
+/// One behind the other, in the order of the operation's results.
+device_tensor local_operations::in_scratch(const operation& op, const tile& t,
+                                           const operand& wanted) const {
+  const auto format = work_.result_format(op, t);
+  auto* at = memory_.scratch();
+  for (const auto& o : op.writes) {
+    if (o.what == wanted.what) break;
+    if (work_.uses_scratch(op, t, o))
+      at += part_shape(o, t).tokens * work_.token_bytes(o.what, format);
+  }
+  return placed(at, type_of(work_.problem(), wanted.what, format), part_shape(wanted, t));
+}
+
+void local_operations::bring_to_place(stream_id stream, const operation& op, const tile& t) {
+  if (op.kind == op_kind::attention) {
+    if (!t.adds_rows) return;
+    const auto& o = find(op.writes, tensor::o);
+    const auto& lse = find(op.writes, tensor::lse);
+    return device_.merge(stream, part_shape(o, t), part(o, t), part(lse, t), in_scratch(op, t, o),
+                         in_scratch(op, t, lse));
+  }
+  for (const auto& o : op.writes) {
+    if (!work_.uses_scratch(op, t, o)) continue;
+    if (is_key_side(o.what) ? t.adds_cols : t.adds_rows) {
+      device_.accumulate(stream, part_shape(o, t), part(o, t), in_scratch(op, t, o));
+    } else {
+      device_.cast(stream, part_shape(o, t), part(o, t), in_scratch(op, t, o));
+    }
+  }
+}
+
+// --- What surrounds it ----------------------------------------------------------------------------
+
+std::vector<device_tensor> local_operations::partials(const operands& list, tensor what) const {
+  std::vector<device_tensor> result;
+  for (const auto& o : list) {
+    if (o.what != what) continue;
+    const int copies = o.at.copies != 0 ? work_.program().chunk_count(o) : 1;
+    for (int i = 0; i < copies; ++i) {
+      result.push_back(tokens_from(whole(o), i * work_.chunk_tokens()));
+    }
+  }
+  return result;
+}
+
+void local_operations::merge(stream_id stream, const operation& op) {
+  const auto& o = find(op.writes, tensor::o);
+  const auto& lse = find(op.writes, tensor::lse);
+  const auto parts = partials(op.reads, tensor::o), statistics = partials(op.reads, tensor::lse);
+  device_.cast(stream, shape(o), whole(o), parts.at(0));
+  device_.cast(stream, shape(lse), whole(lse), statistics.at(0));
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    device_.merge(stream, shape(o), whole(o), whole(lse), parts[i], statistics.at(i));
+  }
+}
+
+void local_operations::accumulate(stream_id stream, const operation& op) {
+  for (const auto& sum : op.writes) {
+    const auto parts = partials(op.reads, sum.what);
+    device_.cast(stream, shape(sum), whole(sum), parts.at(0));
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      device_.accumulate(stream, shape(sum), whole(sum), parts[i]);
+    }
+  }
+}
+
+void local_operations::delta(stream_id stream, const operation& op) {
+  const auto& o = find(op.reads, tensor::o);
+  device_.delta(stream, shape(o), whole(o), whole(find(op.reads, tensor::d_o)),
+                whole(find(op.writes, tensor::delta)));
+}
+
+void local_operations::copy(stream_id stream, std::size_t op) {
+  const auto& o = work_.program().program[op];
+  for (std::size_t i = 0; i < o.writes.size(); ++i) {
+    const auto& into = o.writes[i];
+    const auto& from = find(o.reads, into.what);
+    for (const auto& m : moves_.at(op)[i]) {
+      device_.cast(stream, shape_of(work_.problem(), into.what, m.count),
+                   tokens_from(whole(into), m.to_first, m.to_step),
+                   tokens_from(whole(from), m.from_first, m.from_step));
+    }
+  }
+}
+
+}  // namespace attnsim::validate

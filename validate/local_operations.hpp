@@ -1,0 +1,60 @@
+// The operations of a schedule that stay on one rank, as calls of a back end.
+//
+// An attention operation is one kernel call a tile, on the tile's rows and columns of its operands.
+// A result that adds to what is there, or that lies in another number format than the kernel
+// writes, goes through scratch (workload::uses_scratch). Rows and columns that no call is the first
+// to write start as nothing seen: lse -infinity, gradients 0.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "model/workload.hpp"
+#include "validate/device_memory.hpp"
+#include "validate/token_moves.hpp"
+
+namespace attnsim::validate {
+
+class local_operations {
+ public:
+  /// References are kept.
+  local_operations(const workload&, int rank, kernels::backend&, const device_memory&);
+
+  void enqueue(kernels::stream_id, std::size_t op);
+
+  /// Where an operand's first slot lies.
+  std::byte* address(const operand&) const;
+  data_type type(const operand&) const;
+
+ private:
+  void attend(kernels::stream_id, const operation&);
+  void fill_unwritten(kernels::stream_id, const operation&, const std::vector<tile>&);
+  void call_kernel(kernels::stream_id, const operation&, const tile&);
+  void bring_to_place(kernels::stream_id, const operation&, const tile&);
+  void merge(kernels::stream_id, const operation&);
+  void accumulate(kernels::stream_id, const operation&);
+  void delta(kernels::stream_id, const operation&);
+  void copy(kernels::stream_id, std::size_t op);
+
+  std::int64_t token_count(const operand&) const;
+  kernels::token_shape shape(const operand&) const;
+  kernels::device_tensor whole(const operand&) const;
+  /// The operand's rows or columns that a tile names.
+  kernels::device_tensor part(const operand&, const tile&) const;
+  kernels::token_shape part_shape(const operand&, const tile&) const;
+  /// The same in scratch, where a kernel call leaves its result.
+  kernels::device_tensor in_scratch(const operation&, const tile&, const operand&) const;
+  /// Where a kernel call writes a result: in place or in scratch.
+  kernels::device_tensor target(const operation&, const tile&, tensor) const;
+  /// The chunk-sized pieces of partial results for one chunk, or the operand itself.
+  std::vector<kernels::device_tensor> partials(const operands&, tensor) const;
+
+  const workload& work_;
+  int rank_;
+  kernels::backend& device_;
+  const device_memory& memory_;
+  std::map<std::size_t, std::vector<std::vector<token_move>>> moves_;  ///< of copies, by operand
+};
+
+}  // namespace attnsim::validate

@@ -1,0 +1,221 @@
+#include "validate/oracle.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "kernels/with_type.hpp"
+
+namespace attnsim::validate {
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+double worse(double a, double b) { return a > b || std::isnan(a) ? a : b; }
+
+/// splitmix64 (Steele, Lea, Flood 2014): a well mixed number in [-1, 1).
+double mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-52 - 1;
+}
+
+/// Calls f(place, batch, token, head, d) for every element of a shard, in memory order.
+template <typename F>
+void for_each_element(const attention& a, tensor what, const token_set& tokens, F f) {
+  std::size_t place = 0;
+  const auto shape = shape_of(a, what, size(tokens));
+  for (const auto& range : tokens) {
+    for (std::int64_t i = 0; i < range.count; ++i) {
+      for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
+        for (std::int64_t head = 0; head < shape.heads; ++head) {
+          for (std::int64_t d = 0; d < shape.head_dim; ++d) {
+            f(place++, batch, range.first + i * range.stride, head, d);
+          }
+        }
+      }
+    }
+  }
+}
+
+double rounded(double value, data_type type) {
+  return kernels::with_type(type, [&]<typename T>(std::type_identity<T>) -> double {
+    return float{T(static_cast<float>(value))};
+  });
+}
+
+void store(data_type type, std::byte* data, std::size_t place, double value) {
+  kernels::with_type(type, [&]<typename T>(std::type_identity<T>) {
+    const T element(static_cast<float>(value));
+    std::memcpy(data + place * sizeof(T), &element, sizeof(T));
+  });
+}
+
+double load(data_type type, const std::byte* data, std::size_t place) {
+  return kernels::with_type(type, [&]<typename T>(std::type_identity<T>) -> double {
+    T element;
+    std::memcpy(&element, data + place * sizeof(T), sizeof(T));
+    return float{element};
+  });
+}
+
+/// All rows where that is affordable, else evenly spaced ones.
+std::vector<std::int64_t> sampled_rows(const attention& a, std::int64_t tokens, double most_work) {
+  constexpr std::int64_t least = 8;
+  const double work_of_row =
+      4.0 * static_cast<double>(a.batch * a.heads * a.head_dim) * static_cast<double>(tokens);
+  const auto affordable = static_cast<std::int64_t>(most_work / work_of_row);
+  const auto count = std::min(tokens, std::max(least, affordable));
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < count; ++i) rows.push_back((2 * i + 1) * tokens / (2 * count));
+  return rows;
+}
+
+}  // namespace
+
+void tensor_error::add(const tensor_error& other) {
+  max_error = worse(max_error, other.max_error);
+  max_reference = worse(max_reference, other.max_reference);
+  square_error += other.square_error;
+  square_reference += other.square_reference;
+}
+
+double tensor_error::relative() const {
+  return std::sqrt(square_reference > 0 ? square_error / square_reference : square_error);
+}
+
+oracle::oracle(const attention& a, double most_work)
+    : problem_(a), tokens_(a.sequence - a.padding), rows_(sampled_rows(a, tokens_, most_work)) {
+  for (std::int64_t t = 0; t < tokens_; ++t) columns_.push_back(t);
+}
+
+std::int64_t oracle::row_of(std::int64_t token) const {
+  const auto found = std::lower_bound(rows_.begin(), rows_.end(), token);
+  return found != rows_.end() && *found == token ? found - rows_.begin() : -1;
+}
+
+/// Queries are larger, so that scores differ by a few units and every key weighs differently.
+double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::int64_t head,
+                     std::int64_t d) const {
+  if (token >= tokens_) return not_a_number;
+  if (what == tensor::d_o && row_of(token) < 0) return 0;
+  const auto index =
+      ((batch * problem_.sequence + token) * problem_.heads + head) * problem_.head_dim + d;
+  const double value =
+      mixed(static_cast<std::uint64_t>(index) * 16 + static_cast<std::uint64_t>(what));
+  return rounded(what == tensor::q ? 3 * value : value, problem_.dtype);
+}
+
+std::vector<double> oracle::inputs(tensor what, const std::vector<std::int64_t>& tokens) const {
+  const auto shape = shape_of(problem_, what, 0);
+  std::vector<double> values;
+  for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
+    for (const auto token : tokens) {
+      for (std::int64_t head = 0; head < shape.heads; ++head) {
+        for (std::int64_t d = 0; d < shape.head_dim; ++d) {
+          values.push_back(input(what, batch, token, head, d));
+        }
+      }
+    }
+  }
+  return values;
+}
+
+const std::vector<double>& oracle::reference(tensor what) const {
+  const kernels::cpu::reference_attention a{.batch = problem_.batch,
+                                            .heads = problem_.heads,
+                                            .kv_heads = problem_.kv_heads,
+                                            .head_dim = problem_.head_dim,
+                                            .query_positions = rows_,
+                                            .key_positions = columns_,
+                                            .causal = problem_.mask == mask_kind::causal,
+                                            .window = problem_.window};
+  const auto q = [&] { return inputs(tensor::q, rows_); };
+  const auto k = [&] { return inputs(tensor::k, columns_); };
+  const auto v = [&] { return inputs(tensor::v, columns_); };
+  if (what == tensor::o || what == tensor::lse) {
+    std::call_once(forward_once_, [&] { forward_ = reference_forward(a, q(), k(), v()); });
+    return what == tensor::o ? forward_.output : forward_.lse;
+  }
+  std::call_once(backward_once_, [&] {
+    backward_ = reference_backward(a, q(), k(), v(), inputs(tensor::d_o, rows_));
+  });
+  return what == tensor::d_q   ? backward_.query
+         : what == tensor::d_k ? backward_.key
+                               : backward_.value;
+}
+
+/// Nothing where the sample has no answer.
+std::optional<double> oracle::expected(tensor what, std::int64_t batch, std::int64_t token,
+                                       std::int64_t head, std::int64_t d) const {
+  if (token >= tokens_) return {};
+  const bool cols = is_key_side(what);
+  const auto row = cols ? token : row_of(token);
+  if (row < 0) return what == tensor::d_q ? std::optional(0.0) : std::nullopt;
+  const auto count = static_cast<std::int64_t>(cols ? columns_.size() : rows_.size());
+  const auto shape = shape_of(problem_, what, count);
+  const auto index = ((batch * count + row) * shape.heads + head) * shape.head_dim + d;
+  return reference(what)[static_cast<std::size_t>(index)];
+}
+
+shard oracle::make(tensor what, const token_set& tokens, data_type type) const {
+  const bool computed = what == tensor::o || what == tensor::lse;
+  if (computed && samples()) throw std::logic_error("a sample does not give all of o and lse");
+  const double hidden = what == tensor::lse ? -std::numeric_limits<double>::infinity() : 0;
+  shard made{what, tokens, type, {}};
+  const auto shape = shape_of(problem_, what, size(tokens));
+  made.data.resize(static_cast<std::size_t>(shape.batch * shape.tokens * shape.heads *
+                                            shape.head_dim * element_bytes(type)));
+  for_each_element(problem_, what, tokens, [&](std::size_t place, auto... element) {
+    const double value =
+        computed ? expected(what, element...).value_or(hidden) : input(what, element...);
+    store(type, made.data.data(), place, value);
+  });
+  return made;
+}
+
+shard_source oracle::source() const {
+  return [this](tensor what, const token_set& tokens, data_type type) {
+    return make(what, tokens, type);
+  };
+}
+
+tensor_error oracle::compare(const shard& result) const {
+  tensor_error error{.what = result.what};
+  for_each_element(problem_, result.what, result.tokens, [&](std::size_t place, auto... element) {
+    const auto wanted = expected(result.what, element...);
+    if (!wanted) return;
+    const double off = std::abs(load(result.type, result.data.data(), place) - *wanted);
+    error.add({result.what, off, std::abs(*wanted), off * off, *wanted * *wanted});
+  });
+  return error;
+}
+
+std::vector<tensor_error> oracle::compare(const std::vector<shard>& results) const {
+  std::vector<tensor_error> errors;
+  for (const auto& r : results) errors.push_back(compare(r));
+  return errors;
+}
+
+numerics oracle::judge(const std::vector<tensor_error>& parts) const {
+  std::vector<tensor_error> whole;
+  for (const auto& p : parts) {
+    const auto same =
+        std::find_if(whole.begin(), whole.end(), [&](const auto& w) { return w.what == p.what; });
+    same == whole.end() ? whole.push_back(p) : same->add(p);
+  }
+  numerics n{.tolerance = problem_.dtype == data_type::fp32 ? 1e-5 : 1e-2,
+             .passed = !whole.empty()};
+  for (const auto& w : whole) {
+    const double most = 10 * n.tolerance * std::max(w.max_reference, 1.0);
+    n.passed = n.passed && w.relative() <= n.tolerance && w.max_error <= most;
+    n.max_error = worse(n.max_error, w.max_error);
+    n.relative_error = worse(n.relative_error, w.relative());
+  }
+  return n;
+}
+
+}  // namespace attnsim::validate

@@ -1,0 +1,71 @@
+// What a run's numbers should be: inputs that any rank can make for itself, as each element follows
+// from its tensor and its token's position in the sequence, and their attention by
+// kernels/cpu/reference.hpp, on one device in fp64.
+//
+// A problem too large for that is checked on a sample of query tokens, evenly spaced: their outputs
+// and dQ, and with d_o zero everywhere else, all of dK and dV. Padding is NaN and not checked.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "kernels/cpu/reference.hpp"
+#include "validate/shard.hpp"
+
+namespace attnsim::validate {
+
+/// How far one tensor is from the reference. Sums over elements, so parts of a tensor add up.
+struct tensor_error {
+  tensor what{};
+  double max_error = 0;
+  double max_reference = 0;
+  double square_error = 0;
+  double square_reference = 0;
+
+  void add(const tensor_error&);
+  /// Root mean square of the errors over that of the reference; the former where that is zero.
+  double relative() const;
+};
+
+struct numerics {
+  double max_error = 0;       ///< the largest of any element
+  double relative_error = 0;  ///< of the worst tensor
+  double tolerance = 0;       ///< on relative_error: 1e-5 in fp32, 1e-2 in bf16 and fp16
+  bool passed = false;  ///< also: no element off by 10 tolerances of 1 and its tensor's largest
+};
+
+class oracle {
+ public:
+  /// `most_work`: multiplications that the reference may take before it checks a sample.
+  explicit oracle(const attention&, double most_work = 2e9);
+
+  /// q, k, v and d_o; where no sample is taken also o and lse as forward should leave them.
+  shard make(tensor, const token_set&, data_type) const;
+  shard_source source() const;
+
+  bool samples() const { return static_cast<std::int64_t>(rows_.size()) < tokens_; }
+
+  /// A list that holds each result tensor once.
+  std::vector<tensor_error> compare(const std::vector<shard>& results) const;
+  numerics judge(const std::vector<tensor_error>&) const;
+
+ private:
+  double input(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
+               std::int64_t d) const;
+  std::vector<double> inputs(tensor, const std::vector<std::int64_t>& tokens) const;
+  const std::vector<double>& reference(tensor) const;
+  std::optional<double> expected(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
+                                 std::int64_t d) const;
+  std::int64_t row_of(std::int64_t token) const;
+  tensor_error compare(const shard&) const;
+
+  attention problem_;
+  std::int64_t tokens_;  ///< without the padding
+  std::vector<std::int64_t> rows_, columns_;
+  mutable std::once_flag forward_once_, backward_once_;
+  mutable kernels::cpu::reference_output forward_;
+  mutable kernels::cpu::reference_gradients backward_;
+};
+
+}  // namespace attnsim::validate
