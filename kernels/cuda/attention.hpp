@@ -2,15 +2,19 @@
 //
 // Everything is enqueued on a stream and returns at once; nothing is allocated. Tensors lie in device memory as
 // tensor_view says: head_dim contiguous, addresses and strides multiples of 16 bytes. Q, K, V and dO are bf16 or
-// fp16, sums are fp32, L and delta are fp32. O, dQ, dK, dV are of the inputs' type or fp32.
+// fp16, sums are fp32, L and delta are fp32. O, dQ, dK, dV are of the inputs' type or fp32, and written whole.
 //
 //   head_dim        64, 128: both paths; 96, 256: generic path only
 //   rows, cols      any; heads a multiple of kv_heads
 //   masks           every block_mask with positive strides, by either path; tiles nothing is visible in are skipped
 //
-//   path            architecture   instructions                       files
-//   generic         sm_80 and on   mma.sync, cp.async                 generic_forward.cuh, generic_backward.cuh
-//   hopper          sm_90          wgmma, TMA, mbarrier, setmaxnreg   hopper_forward.cuh, hopper_backward.cuh
+//   path            architecture    instructions                       files
+//   generic         sm_80 and on    mma.sync, cp.async                 generic_forward.cuh, generic_backward.cuh
+//   hopper          sm_90 alone     wgmma, TMA, mbarrier, setmaxnreg   hopper_forward.cuh, hopper_backward.cuh
+//
+// How they fill a device: the hopper forward is persistent, one block a multiprocessor, tiles taken from a counter; the
+// others are launched in waves of blocks. Backward is three kernels: a prologue that zeroes the fp32 sum of dQ, the
+// kernel itself, an epilogue that converts dQ. It adds to that sum in any order: two runs differ by rounding.
 //
 // Errors: infeasible for what no kernel here does (head_dim, alignment), std::runtime_error for CUDA's own errors.
 #pragma once
@@ -28,7 +32,9 @@ using stream = CUstream_st*;  ///< cudaStream_t
 
 enum class element : std::uint8_t { bf16, fp16, fp32 };
 
-constexpr std::size_t size_of(element type) { return type == element::fp32 ? 4 : 2; }
+constexpr std::size_t size_of(element type) {
+  return type == element::fp32 ? 4 : 2;
+}
 
 enum class path : std::uint8_t { automatic, generic, hopper };
 
@@ -51,9 +57,10 @@ struct backward_arguments {
   tensor_view<const void> k;
   tensor_view<const void> v;
   tensor_view<const void> d_o;
-  tensor_view<const void> o;       ///< of the whole row; not read where delta is given, always by cudnn
-  tensor_view<const float> l;      ///< of the whole row
-  tensor_view<const float> delta;  ///< of the whole row, from row_dot(); without memory: computed from o here
+  tensor_view<const void> o;   ///< of the whole row; not read where delta is given, always by cudnn
+  tensor_view<const float> l;  ///< of the whole row
+  tensor_view<const float>
+      delta;  ///< of the whole row, from row_dot(); without memory: computed from o here
   tensor_view<void> d_q;
   tensor_view<void> d_k;
   tensor_view<void> d_v;
@@ -67,7 +74,8 @@ void forward(const forward_arguments& arguments, stream queue, path which = path
 /// Bytes of workspace, 256-byte aligned, that backward() needs: an fp32 dQ and packed row statistics.
 std::size_t backward_workspace(const block_shape& shape);
 
-void backward(const backward_arguments& arguments, void* workspace, stream queue, path which = path::automatic);
+void backward(const backward_arguments& arguments, void* workspace, stream queue,
+              path which = path::automatic);
 
 /// A tensor of (batch, tokens, heads, head_dim) of some element type; head_dim 1 for row statistics.
 struct tensor {
@@ -82,7 +90,8 @@ struct extents {
 };
 
 /// delta_i = <dO_i, O_i>.
-void row_dot(const extents& shape, const tensor& d_o, const tensor& o, tensor_view<float> delta, stream queue);
+void row_dot(const extents& shape, const tensor& d_o, const tensor& o, tensor_view<float> delta,
+             stream queue);
 
 /// (O, L) <- merge of (O, L) and the partial result (part, part_l):
 /// L' = log(exp(L) + exp(part_l)), O' = exp(L - L') O + exp(part_l - L') part.
@@ -97,8 +106,10 @@ void copy(const extents& shape, const tensor& to, const tensor& from, stream que
 
 /// to[i] <- from[(i % parts) * (tokens / parts) + i / parts]: `parts` consecutive runs of tokens dealt out like cards,
 /// the striped layout gathered from its ranks. deinterleave() is its inverse.
-void interleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, stream queue);
-void deinterleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, stream queue);
+void interleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from,
+                stream queue);
+void deinterleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from,
+                  stream queue);
 
 /// O = 0 and, where `l` has memory, L = -inf: the merge's neutral element.
 void clear(const extents& shape, const tensor& o, tensor_view<float> l, stream queue);

@@ -47,7 +47,8 @@ struct positions {
     if (!causal) return;
     const int ahead = j0 * col_step - first;
     if (ahead > 0) begin = (ahead + row_step - 1) / row_step;
-    const int beyond = j1 * col_step + window - first;  // rows at or past it see nothing of the tile
+    const int beyond =
+        j1 * col_step + window - first;  // rows at or past it see nothing of the tile
     if (window != 0) end = beyond <= 0 ? 0 : min_of(count, (beyond + row_step - 1) / row_step);
   }
   __host__ __device__ static int min_of(int a, int b) { return a < b ? a : b; }
@@ -57,7 +58,8 @@ struct forward_parameters {
   const void *q, *k, *v;
   void* o;
   float* l;
-  std::int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3], l_stride[3];  // batch, token, head
+  std::int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3],
+      l_stride[3];  // batch, token, head
   int batch, heads, kv_heads, rows, cols;
   int fp32_output;
   float scale;
@@ -67,8 +69,9 @@ struct forward_parameters {
 struct backward_parameters {
   const void *q, *k, *v, *d_o;
   void *d_k, *d_v;
-  const float *l, *delta;  // packed: [batch][heads][padded_rows], L in base 2, +inf where a row sees nothing
-  float* d_q;              // fp32 sum, [batch][heads] of padded_rows x head_dim, permuted: see the kernels
+  const float *l,
+      *delta;  // packed: [batch][heads][padded_rows], L in base 2, +inf where a row sees nothing
+  float* d_q;  // fp32 sum, [batch][heads] of padded_rows x head_dim, permuted: see the kernels
   std::int64_t q_stride[3], k_stride[3], v_stride[3], d_o_stride[3], d_k_stride[3], d_v_stride[3];
   int batch, heads, kv_heads, rows, cols, padded_rows;
   int fp32_gradient;
@@ -76,14 +79,17 @@ struct backward_parameters {
   positions mask;
 };
 
-constexpr int row_padding = 128;  // rows of the packed statistics and of dQ are padded to a multiple of this
+constexpr int row_padding =
+    128;  // rows of the packed statistics and of dQ are padded to a multiple of this
 
 template <class T>
-__device__ inline const T* at(const void* data, const std::int64_t (&stride)[3], int batch, std::int64_t token, int head) {
+__device__ inline const T* at(const void* data, const std::int64_t (&stride)[3], int batch,
+                              std::int64_t token, int head) {
   return static_cast<const T*>(data) + batch * stride[0] + token * stride[1] + head * stride[2];
 }
 template <class T>
-__device__ inline T* at(void* data, const std::int64_t (&stride)[3], int batch, std::int64_t token, int head) {
+__device__ inline T* at(void* data, const std::int64_t (&stride)[3], int batch, std::int64_t token,
+                        int head) {
   return static_cast<T*>(data) + batch * stride[0] + token * stride[1] + head * stride[2];
 }
 
@@ -123,7 +129,8 @@ struct online_softmax {
     for (int r = 0; r < 2; ++r) {
       float m = high[r];
 #pragma unroll
-      for (int i = 0; i < Count / 4; ++i) m = fmaxf(m, fmaxf(scores[4 * i + 2 * r], scores[4 * i + 2 * r + 1]));
+      for (int i = 0; i < Count / 4; ++i)
+        m = fmaxf(m, fmaxf(scores[4 * i + 2 * r], scores[4 * i + 2 * r + 1]));
       m = fmaxf(m, __shfl_xor_sync(~0u, m, 1));
       m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
       const float shift = m == -INFINITY ? 0.f : m * scale;
@@ -158,8 +165,9 @@ struct online_softmax {
 /// Writes an accumulator of 16 rows a warp, Columns wide, as T or float; `first` is this lane's first row
 /// (the second is 8 further), rows at or past `limit` are left alone. Lanes of a row swap so as to write 16 bytes each.
 template <class T, int Columns>
-__device__ inline void store_rows(const float (&x)[Columns / 2], void* data, const std::int64_t (&stride)[3], int batch,
-                                  int head, int first, int limit, int column, const float (&factor)[2], bool fp32) {
+__device__ inline void store_rows(const float (&x)[Columns / 2], void* data,
+                                  const std::int64_t (&stride)[3], int batch, int head, int first,
+                                  int limit, int column, const float (&factor)[2], bool fp32) {
   const int lane = threadIdx.x % 4;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -180,15 +188,22 @@ __device__ inline void store_rows(const float (&x)[Columns / 2], void* data, con
       std::uint32_t w[4];
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        w[j] = pack<T>(x[4 * (4 * i + j) + 2 * r] * factor[r], x[4 * (4 * i + j) + 2 * r + 1] * factor[r]);
+        w[j] = pack<T>(x[4 * (4 * i + j) + 2 * r] * factor[r],
+                       x[4 * (4 * i + j) + 2 * r + 1] * factor[r]);
       }
       const bool odd = lane & 1, high = lane & 2;
       std::uint32_t a = __shfl_xor_sync(~0u, odd ? w[0] : w[1], 1);
       std::uint32_t b = __shfl_xor_sync(~0u, odd ? w[2] : w[3], 1);
-      if (odd) w[0] = a, w[2] = b; else w[1] = a, w[3] = b;
+      if (odd)
+        w[0] = a, w[2] = b;
+      else
+        w[1] = a, w[3] = b;
       a = __shfl_xor_sync(~0u, high ? w[0] : w[2], 2);
       b = __shfl_xor_sync(~0u, high ? w[1] : w[3], 2);
-      if (high) w[0] = a, w[1] = b; else w[2] = a, w[3] = b;
+      if (high)
+        w[0] = a, w[1] = b;
+      else
+        w[2] = a, w[3] = b;
       if (row < limit) {
         T* to = at<T>(data, stride, batch, row, head) + column + 32 * i + 8 * lane;
         *reinterpret_cast<uint4*>(to) = make_uint4(w[0], w[1], w[2], w[3]);
@@ -213,8 +228,9 @@ void allow_shared(int bytes, const char* what) {
 
 /// Launches a kernel that may start while the one ahead of it ends (and waits for it by griddepcontrol.wait): sm_90.
 template <class... A>
-void launch_dependent(void (*kernel)(A...), unsigned blocks, unsigned threads, std::size_t shared, cudaStream_t queue,
-                      const char* what, const std::type_identity_t<A>&... arguments) {
+void launch_dependent(void (*kernel)(A...), unsigned blocks, unsigned threads, std::size_t shared,
+                      cudaStream_t queue, const char* what,
+                      const std::type_identity_t<A>&... arguments) {
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -239,10 +255,10 @@ template <class T>
 void hopper_backward(const backward_parameters& p, int head_dim, cudaStream_t queue);
 
 /// Packs the row statistics as backward_parameters wants them and zeroes the dQ sum.
-void backward_prologue(const backward_arguments& arguments, float* l, float* delta, float* d_q, int padded_rows,
-                       cudaStream_t queue);
+void backward_prologue(const backward_arguments& arguments, float* l, float* delta, float* d_q,
+                       int padded_rows, cudaStream_t queue);
 /// dQ of the asked type from the fp32 sum, in the layout of the path.
-void backward_epilogue(const backward_arguments& arguments, const float* d_q, float scale, int padded_rows,
-                       bool hopper_layout, cudaStream_t queue);
+void backward_epilogue(const backward_arguments& arguments, const float* d_q, float scale,
+                       int padded_rows, bool hopper_layout, cudaStream_t queue);
 
 }  // namespace attnsim::kernels::cuda

@@ -17,14 +17,18 @@ struct operand {
   element type;
 
   operand(const tensor& t)
-      : data(t.view.data), stride{t.view.batch_stride, t.view.token_stride, t.view.head_stride}, type(t.type) {}
+      : data(t.view.data),
+        stride{t.view.batch_stride, t.view.token_stride, t.view.head_stride},
+        type(t.type) {}
   template <class T>
   operand(const tensor_view<T>& view)
       : data(const_cast<void*>(static_cast<const void*>(view.data))),
         stride{view.batch_stride, view.token_stride, view.head_stride},
         type(element::fp32) {}
 
-  __device__ float* statistic(int b, std::int64_t t, int h) const { return at<float>(data, stride, b, t, h); }
+  __device__ float* statistic(int b, std::int64_t t, int h) const {
+    return at<float>(data, stride, b, t, h);
+  }
 
   __device__ void load(float (&x)[8], int b, std::int64_t t, int h, int d) const {
     if (type == element::fp32) {
@@ -38,9 +42,10 @@ struct operand {
     const std::uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const float2 pair = type == element::bf16
-                              ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&words[i]))
-                              : __half22float2(*reinterpret_cast<const __half2*>(&words[i]));
+      const float2 pair =
+          type == element::bf16
+              ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&words[i]))
+              : __half22float2(*reinterpret_cast<const __half2*>(&words[i]));
       x[2 * i] = pair.x, x[2 * i + 1] = pair.y;
     }
   }
@@ -54,9 +59,11 @@ struct operand {
     std::uint32_t w[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      w[i] = type == element::bf16 ? pack<__nv_bfloat16>(x[2 * i], x[2 * i + 1]) : pack<__half>(x[2 * i], x[2 * i + 1]);
+      w[i] = type == element::bf16 ? pack<__nv_bfloat16>(x[2 * i], x[2 * i + 1])
+                                   : pack<__half>(x[2 * i], x[2 * i + 1]);
     }
-    *reinterpret_cast<uint4*>(at<__half>(data, stride, b, t, h) + d) = make_uint4(w[0], w[1], w[2], w[3]);
+    *reinterpret_cast<uint4*>(at<__half>(data, stride, b, t, h) + d) =
+        make_uint4(w[0], w[1], w[2], w[3]);
   }
 };
 
@@ -76,7 +83,8 @@ __global__ void __launch_bounds__(threads) each_chunk(sizes s, Body body) {
   if (Dependent) asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   const std::int64_t count = s.batch * s.tokens * s.heads * s.chunks;
-  for (std::int64_t i = blockIdx.x * std::int64_t{threads} + threadIdx.x; i < count; i += gridDim.x * std::int64_t{threads}) {
+  for (std::int64_t i = blockIdx.x * std::int64_t{threads} + threadIdx.x; i < count;
+       i += gridDim.x * std::int64_t{threads}) {
     const std::int64_t row = i / s.chunks;
     const std::int64_t token = row / s.heads;
     body(static_cast<int>(token / s.tokens), token % s.tokens, static_cast<int>(row % s.heads),
@@ -85,7 +93,8 @@ __global__ void __launch_bounds__(threads) each_chunk(sizes s, Body body) {
 }
 
 template <class Body>
-void run(const extents& shape, cudaStream_t queue, const char* what, Body body, bool dependent = false) {
+void run(const extents& shape, cudaStream_t queue, const char* what, Body body,
+         bool dependent = false) {
   const sizes s{shape.tokens, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
                 static_cast<int>(std::max<std::int64_t>(shape.head_dim / 8, 1))};
   const std::int64_t count = shape.batch * shape.tokens * shape.heads * s.chunks;
@@ -93,20 +102,24 @@ void run(const extents& shape, cudaStream_t queue, const char* what, Body body, 
   if (shape.head_dim != 1 && shape.head_dim % 8 != 0) {
     throw infeasible(std::string(what) + ": head_dim must be 1 or a multiple of 8");
   }
-  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((count + threads - 1) / threads, 132 * 64));
-  if (dependent) return launch_dependent(each_chunk<true, Body>, blocks, threads, 0, queue, what, s, body);
+  const auto blocks =
+      static_cast<unsigned>(std::min<std::int64_t>((count + threads - 1) / threads, 132 * 64));
+  if (dependent)
+    return launch_dependent(each_chunk<true, Body>, blocks, threads, 0, queue, what, s, body);
   each_chunk<false><<<blocks, threads, 0, queue>>>(s, body);
   check(cudaGetLastError(), what);
 }
 
 /// <dO, O> by a group of lanes a row, 8 elements a lane.
-__global__ void __launch_bounds__(threads) row_dot_run(sizes s, operand d_o, operand o, operand delta, int lanes) {
+__global__ void __launch_bounds__(threads)
+    row_dot_run(sizes s, operand d_o, operand o, operand delta, int lanes) {
   const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
   const int lane = threadIdx.x % lanes;
   const std::int64_t rows = s.batch * s.tokens * s.heads;
   const bool valid = group < rows;
   const std::int64_t token = valid ? group / s.heads : 0;
-  const int head = valid ? static_cast<int>(group % s.heads) : 0, batch = static_cast<int>(token / s.tokens);
+  const int head = valid ? static_cast<int>(group % s.heads) : 0,
+            batch = static_cast<int>(token / s.tokens);
   float sum = 0;
   for (int chunk = lane; valid && chunk < s.chunks; chunk += lanes) {
     float x[8], y[8];
@@ -134,7 +147,8 @@ __global__ void __launch_bounds__(threads)
   const float high = fmaxf(a, b);
   const float sum = high == -INFINITY ? 0.f : __expf(a - high) + __expf(b - high);
   const float both = sum > 0 ? high + __logf(sum) : -INFINITY;
-  const float x_factor = sum > 0 ? __expf(a - both) : 0.f, y_factor = sum > 0 ? __expf(b - both) : 0.f;
+  const float x_factor = sum > 0 ? __expf(a - both) : 0.f,
+              y_factor = sum > 0 ? __expf(b - both) : 0.f;
   if (lane == 0) *l_at = both;
   for (int chunk = lane; chunk < s.chunks; chunk += lanes) {
     float x[8], y[8];
@@ -160,7 +174,8 @@ row_launch rows_of(const extents& shape) {
                1,
                0};
   while (r.lanes < 32 && r.lanes * 2 <= r.s.chunks) r.lanes *= 2;
-  r.blocks = static_cast<unsigned>((shape.batch * shape.tokens * shape.heads * r.lanes + threads - 1) / threads);
+  r.blocks = static_cast<unsigned>(
+      (shape.batch * shape.tokens * shape.heads * r.lanes + threads - 1) / threads);
   return r;
 }
 
@@ -176,14 +191,17 @@ __global__ void __launch_bounds__(threads) prologue_run(prologue_parameters p) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
-  const std::int64_t step = gridDim.x * std::int64_t{threads}, start = blockIdx.x * std::int64_t{threads} + threadIdx.x;
+  const std::int64_t step = gridDim.x * std::int64_t{threads},
+                     start = blockIdx.x * std::int64_t{threads} + threadIdx.x;
   for (std::int64_t i = start; i < p.vectors; i += step) p.d_q[i] = make_float4(0, 0, 0, 0);
   // A group of 8 lanes a row computes delta where it isn't given.
   const int lanes = p.delta.data == nullptr ? 8 : 1;
   const std::int64_t statistics = std::int64_t{p.batch} * p.heads * p.padded_rows;
-  for (std::int64_t n = start; n / lanes < (statistics + 3) / 4 * 4; n += step) {  // whole warps, for the shuffles
+  for (std::int64_t n = start; n / lanes < (statistics + 3) / 4 * 4;
+       n += step) {  // whole warps, for the shuffles
     const std::int64_t i = n / lanes;
-    const int row = static_cast<int>(i % p.padded_rows), head = static_cast<int>(i / p.padded_rows % p.heads);
+    const int row = static_cast<int>(i % p.padded_rows),
+              head = static_cast<int>(i / p.padded_rows % p.heads);
     const int batch = static_cast<int>(i / p.padded_rows / p.heads);
     const bool valid = i < statistics && row < p.rows;
     float delta = 0;
@@ -197,7 +215,8 @@ __global__ void __launch_bounds__(threads) prologue_run(prologue_parameters p) {
 #pragma unroll
         for (int e = 0; e < 8; ++e) delta += x[e] * y[e];
       }
-      for (int distance = lanes / 2; distance > 0; distance /= 2) delta += __shfl_xor_sync(~0u, delta, distance);
+      for (int distance = lanes / 2; distance > 0; distance /= 2)
+        delta += __shfl_xor_sync(~0u, delta, distance);
     }
     if (i >= statistics || threadIdx.x % lanes != 0) continue;
     const float l = valid ? *p.l.statistic(batch, row, head) : -INFINITY;
@@ -208,7 +227,8 @@ __global__ void __launch_bounds__(threads) prologue_run(prologue_parameters p) {
 
 }  // namespace
 
-void row_dot(const extents& shape, const tensor& d_o, const tensor& o, tensor_view<float> delta, stream queue) {
+void row_dot(const extents& shape, const tensor& d_o, const tensor& o, tensor_view<float> delta,
+             stream queue) {
   const row_launch r = rows_of(shape);
   if (r.blocks == 0) return;
   row_dot_run<<<r.blocks, threads, 0, queue>>>(r.s, d_o, o, delta, r.lanes);
@@ -251,14 +271,17 @@ void copy(const extents& shape, const tensor& to, const tensor& from, stream que
 }
 
 namespace {
-void reorder(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, bool inverse, stream queue) {
-  if (parts <= 0 || shape.tokens % parts != 0) throw infeasible("interleave: tokens must be a multiple of parts");
+void reorder(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from,
+             bool inverse, stream queue) {
+  if (parts <= 0 || shape.tokens % parts != 0)
+    throw infeasible("interleave: tokens must be a multiple of parts");
   const operand a = to, b = from;
   const std::int64_t run_length = shape.tokens / parts;
   const bool statistics = shape.head_dim == 1;
   run(shape, queue, "interleave", [=] __device__(int batch, std::int64_t token, int head, int d) {
     const std::int64_t consecutive = token % parts * run_length + token / parts;
-    const std::int64_t source = inverse ? token : consecutive, target = inverse ? consecutive : token;
+    const std::int64_t source = inverse ? token : consecutive,
+                       target = inverse ? consecutive : token;
     if (statistics) {
       *a.statistic(batch, target, head) = *b.statistic(batch, source, head);
       return;
@@ -270,10 +293,12 @@ void reorder(const extents& shape, std::int64_t parts, const tensor& to, const t
 }
 }  // namespace
 
-void interleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, stream queue) {
+void interleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from,
+                stream queue) {
   reorder(shape, parts, to, from, false, queue);
 }
-void deinterleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from, stream queue) {
+void deinterleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from,
+                  stream queue) {
   reorder(shape, parts, to, from, true, queue);
 }
 
@@ -286,37 +311,51 @@ void clear(const extents& shape, const tensor& o, tensor_view<float> l, stream q
   });
 }
 
-void backward_prologue(const backward_arguments& a, float* l, float* delta, float* d_q, int padded_rows,
-                       cudaStream_t queue) {
+void backward_prologue(const backward_arguments& a, float* l, float* delta, float* d_q,
+                       int padded_rows, cudaStream_t queue) {
   const block_shape& s = a.shape;
-  const prologue_parameters p{a.l, a.delta, tensor{a.type, const_view(a.d_o)}, tensor{a.type, const_view(a.o)}, l, delta,
-                              reinterpret_cast<float4*>(d_q), s.batch * s.heads * padded_rows * s.head_dim / 4,
-                              static_cast<int>(s.batch), static_cast<int>(s.heads), static_cast<int>(s.rows), padded_rows,
+  const prologue_parameters p{a.l,
+                              a.delta,
+                              tensor{a.type, const_view(a.d_o)},
+                              tensor{a.type, const_view(a.o)},
+                              l,
+                              delta,
+                              reinterpret_cast<float4*>(d_q),
+                              s.batch * s.heads * padded_rows * s.head_dim / 4,
+                              static_cast<int>(s.batch),
+                              static_cast<int>(s.heads),
+                              static_cast<int>(s.rows),
+                              padded_rows,
                               static_cast<int>(s.head_dim / 8)};
-  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((p.vectors + 4 * threads - 1) / (4 * threads), 132 * 16));
+  const auto blocks = static_cast<unsigned>(
+      std::min<std::int64_t>((p.vectors + 4 * threads - 1) / (4 * threads), 132 * 16));
   prologue_run<<<blocks, threads, 0, queue>>>(p);
   check(cudaGetLastError(), "backward: prologue");
 }
 
-void backward_epilogue(const backward_arguments& a, const float* d_q, float scale, int padded_rows, bool hopper_layout,
-                       cudaStream_t queue) {
+void backward_epilogue(const backward_arguments& a, const float* d_q, float scale, int padded_rows,
+                       bool hopper_layout, cudaStream_t queue) {
   const block_shape& s = a.shape;
   const operand to = tensor{a.gradient, a.d_q};
   const int dims = static_cast<int>(s.head_dim), heads = static_cast<int>(s.heads);
-  run({s.batch, s.rows, s.heads, s.head_dim}, queue, "backward: dQ",
+  run(
+      {s.batch, s.rows, s.heads, s.head_dim}, queue, "backward: dQ",
       [=] __device__(int batch, std::int64_t token, int head, int d) {
-        const float* from = d_q + (static_cast<std::int64_t>(batch) * heads + head) * padded_rows * dims;
+        const float* from =
+            d_q + (static_cast<std::int64_t>(batch) * heads + head) * padded_rows * dims;
         float x[8];
         if (hopper_layout) {  // a 64 x 64 piece is [d / 8][row / 16][row % 8][d % 8 / 2][row / 8 % 2][d % 2]
           const int row = static_cast<int>(token % 64);
-          from += (token / 64 * (dims / 64) + d / 64) * 4096 + d % 64 / 8 * 512 + row / 16 * 128 + row % 8 * 16 +
-                  row / 8 % 2 * 2;
+          from += (token / 64 * (dims / 64) + d / 64) * 4096 + d % 64 / 8 * 512 + row / 16 * 128 +
+                  row % 8 * 16 + row / 8 % 2 * 2;
 #pragma unroll
           for (int e = 0; e < 8; ++e) x[e] = from[e / 2 * 4 + e % 2] * scale;
         } else {  // a 16 x 32 piece is [d / 8][row / 8 % 2][d % 2][row % 8][d % 8 / 2]
           const int row = static_cast<int>(token % 16);
-          from += token / 16 * 16 * dims + d / 32 * 512 + (d % 32 / 8 * 4 + row / 8 * 2) * 32 + row % 8 * 4;
-          const float4 even = *reinterpret_cast<const float4*>(from), odd = *reinterpret_cast<const float4*>(from + 32);
+          from += token / 16 * 16 * dims + d / 32 * 512 + (d % 32 / 8 * 4 + row / 8 * 2) * 32 +
+                  row % 8 * 4;
+          const float4 even = *reinterpret_cast<const float4*>(from),
+                       odd = *reinterpret_cast<const float4*>(from + 32);
           x[0] = even.x * scale, x[1] = odd.x * scale, x[2] = even.y * scale, x[3] = odd.y * scale;
           x[4] = even.z * scale, x[5] = odd.z * scale, x[6] = even.w * scale, x[7] = odd.w * scale;
         }

@@ -4,8 +4,10 @@
 // is summed in fp32 by atomic additions, coalesced because the sum is stored in pieces of 16 rows by 32 of head_dim as
 // [register][lane]; backward_epilogue() undoes it. FlashAttention-2 (arXiv 2307.08691), algorithm 2.
 //
-//   version  change                                          bf16, 32 heads, head_dim 128, 8192 x 8192, full / causal
-//   1        as above, 64 x 64, 4 warps, one buffer          see tests/gpu/README.md
+//   version  change                                              TFLOP/s on an H100, full / causal
+//   1        64 x 64, 4 warps, dQ summed in rows                     134 / 129
+//   2        dQ summed as the registers lie: coalesced atomics       208 / 206
+// (bf16, 32 heads, head_dim 128, 8192 x 8192; all numbers: tests/gpu/README.md)
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -14,12 +16,15 @@ namespace attnsim::kernels::cuda {
 
 template <class T, int D, int M, int N, int Parts>
 struct generic_backward_kernel {
-  static constexpr int warps = N / 16 * Parts, threads = warps * 32, stride = D + 8, ds_stride = M + 8;
-  static constexpr int shared_bytes = ((2 * N + 2 * M) * stride + N * ds_stride) * sizeof(T) + 2 * M * sizeof(float);
+  static constexpr int warps = N / 16 * Parts, threads = warps * 32, stride = D + 8,
+                       ds_stride = M + 8;
+  static constexpr int shared_bytes =
+      ((2 * N + 2 * M) * stride + N * ds_stride) * sizeof(T) + 2 * M * sizeof(float);
 };
 
 template <class T, int D, int M, int N, int Parts>
-__global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __grid_constant__ backward_parameters p) {
+__global__ void __launch_bounds__(N * 2 * Parts)
+    generic_backward_run(const __grid_constant__ backward_parameters p) {
   using config = generic_backward_kernel<T, D, M, N, Parts>;
   constexpr int stride = config::stride, part_d = D / Parts;
   extern __shared__ __align__(128) unsigned char shared[];
@@ -34,11 +39,14 @@ __global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __gr
   const int kv_head = blockIdx.y, batch = blockIdx.z, group = p.heads / p.kv_heads;
   const int first = blockIdx.x * N, last = min(first + N, p.cols) - 1;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int band = warp % (N / 16) * 16, d_first = warp / (N / 16) * part_d;  // this warp's columns and part of head_dim
+  const int band = warp % (N / 16) * 16,
+            d_first = warp / (N / 16) * part_d;  // this warp's columns and part of head_dim
   const float scale = p.scale * log2_e;
 
-  load_tile<T, D, N, config::threads>(k_tile, at<T>(p.k, p.k_stride, batch, 0, kv_head), p.k_stride[1], first, p.cols);
-  load_tile<T, D, N, config::threads>(v_tile, at<T>(p.v, p.v_stride, batch, 0, kv_head), p.v_stride[1], first, p.cols);
+  load_tile<T, D, N, config::threads>(k_tile, at<T>(p.k, p.k_stride, batch, 0, kv_head),
+                                      p.k_stride[1], first, p.cols);
+  load_tile<T, D, N, config::threads>(v_tile, at<T>(p.v, p.v_stride, batch, 0, kv_head),
+                                      p.v_stride[1], first, p.cols);
   copy_commit();
 
   int begin, end;
@@ -49,7 +57,8 @@ __global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __gr
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const T* const q = at<T>(p.q, p.q_stride, batch, 0, head);
     const T* const d_o = at<T>(p.d_o, p.d_o_stride, batch, 0, head);
-    const std::int64_t statistics = (static_cast<std::int64_t>(batch) * p.heads + head) * p.padded_rows;
+    const std::int64_t statistics =
+        (static_cast<std::int64_t>(batch) * p.heads + head) * p.padded_rows;
     for (int i0 = begin; i0 < end; i0 += M) {
       __syncthreads();
       load_tile<T, D, M, config::threads>(q_tile, q, p.q_stride[1], i0, p.rows);
@@ -81,10 +90,12 @@ __global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __gr
           mma<T>(dp + i / 2 + 4, a, b[2], b[3]);
         }
       }
-      const bool masked = first + N > p.cols || !p.mask.all_visible(i0, i0 + M - 1, first, first + N - 1);
+      const bool masked =
+          first + N > p.cols || !p.mask.all_visible(i0, i0 + M - 1, first, first + N - 1);
 #pragma unroll
       for (int e = 0; e < M / 2; ++e) {
-        const int i = e / 4 * 8 + lane % 4 * 2 + e % 2, column = first + band + lane / 4 + e % 4 / 2 * 8;
+        const int i = e / 4 * 8 + lane % 4 * 2 + e % 2,
+                  column = first + band + lane / 4 + e % 4 / 2 * 8;
         s[e] = exp2_fast(fmaf(s[e], scale, -l_tile[i]));
         if (masked && (column >= p.cols || !p.mask.visible(i0 + i, column))) s[e] = 0;
         dp[e] = s[e] * (dp[e] - delta_tile[i]);
@@ -94,7 +105,8 @@ __global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __gr
         for (int i = 0; i < M; i += 8) {
           T* const to = ds_tile + (band + lane / 4) * config::ds_stride + i + lane % 4 * 2;
           *reinterpret_cast<std::uint32_t*>(to) = pack<T>(dp[i / 2], dp[i / 2 + 1]);
-          *reinterpret_cast<std::uint32_t*>(to + 8 * config::ds_stride) = pack<T>(dp[i / 2 + 2], dp[i / 2 + 3]);
+          *reinterpret_cast<std::uint32_t*>(to + 8 * config::ds_stride) =
+              pack<T>(dp[i / 2 + 2], dp[i / 2 + 3]);
         }
       }
 #pragma unroll
@@ -131,7 +143,8 @@ __global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __gr
             mma<T>(dq + e / 2 + 4, a, b[2], b[3]);
           }
         }
-        float* const to = p.d_q + (statistics + i0 + m) * D + d * 16 + lane;  // pieces lie as the registers do
+        float* const to =
+            p.d_q + (statistics + i0 + m) * D + d * 16 + lane;  // pieces lie as the registers do
 #pragma unroll
         for (int e = 0; e < 16; ++e) atomicAdd(to + e * 32, dq[e]);
       }
@@ -140,26 +153,34 @@ __global__ void __launch_bounds__(N * 2 * Parts) generic_backward_run(const __gr
   copy_wait<0>();
   const float one[2] = {1, 1}, factor[2] = {p.scale, p.scale};
   const int column = first + band + lane / 4;
-  store_rows<T, part_d>(dv, p.d_v, p.d_v_stride, batch, kv_head, column, p.cols, d_first, one, p.fp32_gradient);
-  store_rows<T, part_d>(dk, p.d_k, p.d_k_stride, batch, kv_head, column, p.cols, d_first, factor, p.fp32_gradient);
+  store_rows<T, part_d>(dv, p.d_v, p.d_v_stride, batch, kv_head, column, p.cols, d_first, one,
+                        p.fp32_gradient);
+  store_rows<T, part_d>(dk, p.d_k, p.d_k_stride, batch, kv_head, column, p.cols, d_first, factor,
+                        p.fp32_gradient);
 }
 
 template <class T, int D, int M, int N, int Parts>
 void generic_backward_launch(const backward_parameters& p, cudaStream_t queue) {
   using config = generic_backward_kernel<T, D, M, N, Parts>;
   static_assert(row_padding % M == 0);
-  allow_shared<generic_backward_run<T, D, M, N, Parts>>(config::shared_bytes, "generic backward: shared memory");
-  generic_backward_run<T, D, M, N, Parts><<<dim3((p.cols + N - 1) / N, p.kv_heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
+  allow_shared<generic_backward_run<T, D, M, N, Parts>>(config::shared_bytes,
+                                                        "generic backward: shared memory");
+  generic_backward_run<T, D, M, N, Parts><<<dim3((p.cols + N - 1) / N, p.kv_heads, p.batch),
+                                            config::threads, config::shared_bytes, queue>>>(p);
   check(cudaGetLastError(), "generic backward");
 }
 
 template <class T>
 void generic_backward(const backward_parameters& p, int head_dim, cudaStream_t queue) {
   switch (head_dim) {
-    case 64: return generic_backward_launch<T, 64, 64, 64, 1>(p, queue);
-    case 96: return generic_backward_launch<T, 96, 64, 64, 1>(p, queue);
-    case 128: return generic_backward_launch<T, 128, 64, 64, 1>(p, queue);
-    default: return generic_backward_launch<T, 256, 32, 32, 2>(p, queue);
+    case 64:
+      return generic_backward_launch<T, 64, 64, 64, 1>(p, queue);
+    case 96:
+      return generic_backward_launch<T, 96, 64, 64, 1>(p, queue);
+    case 128:
+      return generic_backward_launch<T, 128, 64, 64, 1>(p, queue);
+    default:
+      return generic_backward_launch<T, 256, 32, 32, 2>(p, queue);
   }
 }
 

@@ -3,8 +3,10 @@
 // FlashAttention-2 (arXiv 2307.08691), algorithm 1. K and V have one buffer each: V is fetched during S = Q K^T, the
 // next K during O += P V. Blocks with the most columns start first.
 //
-//   version  change                                          bf16, 32 heads, head_dim 128, 8192 x 8192, full / causal
-//   1        as above, 128 x 64, 8 warps                     see tests/gpu/README.md
+//   version  change                                              TFLOP/s on an H100, full / causal
+//   1        128 x 64, 8 warps of 16 rows                            225 / 179
+//   2        4 warps of 32 rows: half the reads of shared memory     299 / 267
+// (bf16, 32 heads, head_dim 128, 8192 x 8192; all numbers: tests/gpu/README.md)
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -18,7 +20,8 @@ struct generic_forward_kernel {
 };
 
 template <class T, int D, int M, int N, int Bands>
-__global__ void __launch_bounds__(M * 2 / Bands) generic_forward_run(const __grid_constant__ forward_parameters p) {
+__global__ void __launch_bounds__(M * 2 / Bands)
+    generic_forward_run(const __grid_constant__ forward_parameters p) {
   using config = generic_forward_kernel<T, D, M, N, Bands>;
   extern __shared__ __align__(128) unsigned char shared[];
   T* const q_tile = reinterpret_cast<T*>(shared);
@@ -41,7 +44,8 @@ __global__ void __launch_bounds__(M * 2 / Bands) generic_forward_run(const __gri
   const int row = first + warp * 16 * Bands + lane / 4;
 
   if (begin < end) {
-    load_tile<T, D, M, config::threads>(q_tile, at<T>(p.q, p.q_stride, batch, 0, head), p.q_stride[1], first, p.rows);
+    load_tile<T, D, M, config::threads>(q_tile, at<T>(p.q, p.q_stride, batch, 0, head),
+                                        p.q_stride[1], first, p.rows);
     load_tile<T, D, N, config::threads>(k_tile, k, p.k_stride[1], begin, p.cols);
     copy_commit();
   }
@@ -56,7 +60,8 @@ __global__ void __launch_bounds__(M * 2 / Bands) generic_forward_run(const __gri
     for (int d = 0; d < D; d += 16) {
       std::uint32_t a[Bands][4], b[4];
 #pragma unroll
-      for (int r = 0; r < Bands; ++r) a_from_m_k(a[r], q_tile, config::stride, (warp * Bands + r) * 16, d);
+      for (int r = 0; r < Bands; ++r)
+        a_from_m_k(a[r], q_tile, config::stride, (warp * Bands + r) * 16, d);
 #pragma unroll
       for (int n = 0; n < N; n += 16) {
         b_from_n_k(b, k_tile, config::stride, n, d);
@@ -73,7 +78,8 @@ __global__ void __launch_bounds__(M * 2 / Bands) generic_forward_run(const __gri
 #pragma unroll
         for (int i = 0; i < N / 2; ++i) {
           const int column = j + i / 4 * 8 + lane % 4 * 2 + i % 2;
-          if (column >= p.cols || !p.mask.visible(row + 16 * r + i % 4 / 2 * 8, column)) s[r][i] = -INFINITY;
+          if (column >= p.cols || !p.mask.visible(row + 16 * r + i % 4 / 2 * 8, column))
+            s[r][i] = -INFINITY;
         }
       }
     }
@@ -110,7 +116,8 @@ __global__ void __launch_bounds__(M * 2 / Bands) generic_forward_run(const __gri
   for (int r = 0; r < Bands; ++r) {
     float inverse[2], l[2];
     softmax[r].finish(p.scale, inverse, l);
-    store_rows<T, D>(o[r], p.o, p.o_stride, batch, head, row + 16 * r, p.rows, 0, inverse, p.fp32_output);
+    store_rows<T, D>(o[r], p.o, p.o_stride, batch, head, row + 16 * r, p.rows, 0, inverse,
+                     p.fp32_output);
     if (lane % 4 != 0) continue;
     for (int e = 0; e < 2; ++e) {
       const int at_row = row + 16 * r + 8 * e;
@@ -122,18 +129,24 @@ __global__ void __launch_bounds__(M * 2 / Bands) generic_forward_run(const __gri
 template <class T, int D, int M, int N, int Bands>
 void generic_forward_launch(const forward_parameters& p, cudaStream_t queue) {
   using config = generic_forward_kernel<T, D, M, N, Bands>;
-  allow_shared<generic_forward_run<T, D, M, N, Bands>>(config::shared_bytes, "generic forward: shared memory");
-  generic_forward_run<T, D, M, N, Bands><<<dim3((p.rows + M - 1) / M, p.heads, p.batch), config::threads, config::shared_bytes, queue>>>(p);
+  allow_shared<generic_forward_run<T, D, M, N, Bands>>(config::shared_bytes,
+                                                       "generic forward: shared memory");
+  generic_forward_run<T, D, M, N, Bands><<<dim3((p.rows + M - 1) / M, p.heads, p.batch),
+                                           config::threads, config::shared_bytes, queue>>>(p);
   check(cudaGetLastError(), "generic forward");
 }
 
 template <class T>
 void generic_forward(const forward_parameters& p, int head_dim, cudaStream_t queue) {
   switch (head_dim) {
-    case 64: return generic_forward_launch<T, 64, 128, 64, 2>(p, queue);
-    case 96: return generic_forward_launch<T, 96, 128, 64, 2>(p, queue);
-    case 128: return generic_forward_launch<T, 128, 128, 64, 2>(p, queue);
-    default: return generic_forward_launch<T, 256, 64, 32, 1>(p, queue);
+    case 64:
+      return generic_forward_launch<T, 64, 128, 64, 2>(p, queue);
+    case 96:
+      return generic_forward_launch<T, 96, 128, 64, 2>(p, queue);
+    case 128:
+      return generic_forward_launch<T, 128, 128, 64, 2>(p, queue);
+    default:
+      return generic_forward_launch<T, 256, 64, 32, 1>(p, queue);
   }
 }
 

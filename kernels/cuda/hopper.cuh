@@ -12,18 +12,19 @@
 namespace attnsim::kernels::cuda {
 
 /// Tensor map of a (batch, tokens, heads, head_dim) view whose box is 64 of head_dim by `rows` tokens.
-CUtensorMap tile_map(const void* data, const std::int64_t (&stride)[3], int batch, int tokens, int heads, int head_dim,
-                     int rows, bool bf16);
+CUtensorMap tile_map(const void* data, const std::int64_t (&stride)[3], int batch, int tokens,
+                     int heads, int head_dim, int rows, bool bf16);
 
-/// A tile counter and a count of finished blocks, both 0; the kernel that uses them zeroes them again.
+/// A tile counter and a count of finished blocks, both 0, for one launch; the kernel zeroes them again. The same ones
+/// come round after 4,096 launches.
 unsigned* tile_counter();
 
 /// Multiprocessors of the current device.
 int multiprocessors();
 
 /// Tiles in the order they are started; tile 0 of a head has the most work, its last one the least. Heads are taken in
-/// sections of as many as fit in L2 together, the `heavy` longest tiles of every head of the section, longest first; then
-/// the rest of all heads, so that the end is short tiles and no multiprocessor waits long for another.
+/// sections of as many as fit in L2 together, the `heavy` longest tiles of every head of the section, longest first;
+/// then the rest of all heads, so that the end is short tiles and no multiprocessor waits long for another.
 struct tile_order {
   int tiles, heads;    // tiles of a head, heads over all batches
   int section, heavy;  // heads of a section, tiles of a head that belong to sections
@@ -44,7 +45,9 @@ tile_order order_tiles(int tiles, int heads, std::int64_t bytes_a_head, bool eve
 
 #if defined(__CUDACC__)
 
-__device__ inline std::uint32_t shared_at(const void* p) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(p)); }
+__device__ inline std::uint32_t shared_at(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
 
 // ---- mbarrier
 
@@ -54,7 +57,9 @@ __device__ inline void barrier_init(barrier* b, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_at(b)), "r"(arrivals));
 }
 __device__ inline void barrier_expect(barrier* b, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_at(b)), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_at(b)),
+               "r"(bytes)
+               : "memory");
 }
 __device__ inline void barrier_arrive(barrier* b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_at(b)) : "memory");
@@ -62,8 +67,8 @@ __device__ inline void barrier_arrive(barrier* b) {
 __device__ inline void barrier_wait(barrier* b, int parity) {
   asm volatile(
       "{\n.reg .pred done;\n"
-      "wait:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra ready;\nbra wait;\nready:\n}" ::"r"(
-          shared_at(b)),
+      "wait:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra ready;\nbra "
+      "wait;\nready:\n}" ::"r"(shared_at(b)),
       "r"(parity)
       : "memory");
 }
@@ -83,7 +88,9 @@ __device__ inline void named_sync(int id, int threads) {
 __device__ inline void named_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-__device__ inline void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ inline void fence_async_proxy() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 template <int Registers>
 __device__ inline void take_registers() {
@@ -94,12 +101,16 @@ __device__ inline void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// ---- dependent launches: a kernel launched by launch_dependent() may start before the one ahead of it in the stream ends
+// ---- dependent launches: a kernel launched by launch_dependent() may start before the one ahead of it ends
 
 /// Waits for the kernels ahead, and sees what they wrote.
-__device__ inline void wait_for_predecessors() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ inline void wait_for_predecessors() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
 /// Lets the next kernel start once every block has come here.
-__device__ inline void release_successors() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__device__ inline void release_successors() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
 
 // ---- bulk copies
 
@@ -107,23 +118,25 @@ __device__ inline void prefetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-__device__ inline void copy_tile(void* to, const CUtensorMap& map, barrier* b, int d, int token, int head, int batch) {
+__device__ inline void copy_tile(void* to, const CUtensorMap& map, barrier* b, int d, int token,
+                                 int head, int batch) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
-          shared_at(to)),
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4, %5, %6}], [%2];" ::"r"(shared_at(to)),
       "l"(&map), "r"(shared_at(b)), "r"(d), "r"(token), "r"(head), "r"(batch)
       : "memory");
 }
 __device__ inline void add_to_global(float* to, float a, float b, float c, float d) {
-  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(a), "f"(b), "f"(c), "f"(d)
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(a),
+               "f"(b), "f"(c), "f"(d)
                : "memory");
 }
 
 // ---- wgmma
 
-/// Matrix descriptor, 128-byte swizzle. k-major tiles (rows along m or n, k within the 128 bytes): only the 1,024 bytes
-/// between groups of 8 rows matter; a k16 step is 32 bytes. m/n-major tiles (rows along k): a k16 step is 2,048 bytes and
-/// `next_atom` the distance to the next 64 of m or n.
+/// Matrix descriptor, 128-byte swizzle. k-major tiles (rows along m or n, k within the 128 bytes): only the 1,024
+/// bytes between groups of 8 rows matter; a k16 step is 32 bytes. m/n-major tiles (rows along k): a k16 step is 2,048
+/// bytes and `next_atom` the distance to the next 64 of m or n.
 __device__ inline std::uint64_t matrix(const void* tile, int next_atom = 16) {
   std::uint64_t d = std::uint64_t{1} << 62;
   d |= std::uint64_t{1024 >> 4} << 32;
@@ -132,8 +145,12 @@ __device__ inline std::uint64_t matrix(const void* tile, int next_atom = 16) {
 }
 constexpr std::uint64_t k_major_step = 32 >> 4, mn_major_step = 2048 >> 4;
 
-__device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ inline void wgmma_begin() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ inline void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 template <int Pending>
 __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
@@ -158,27 +175,29 @@ struct wgmma;
 #define ATTNSIM_F4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
 #define ATTNSIM_F8(i) ATTNSIM_F4(i), ATTNSIM_F4((i) + 4)
 
-#define ATTNSIM_WGMMA_TYPE(T, NAME, N, P0, P1, P2, P3, P4, P5)                                                      \
-  template <>                                                                                                       \
-  struct wgmma<T, N> {                                                                                              \
-    template <int TransA, int TransB>                                                                               \
-    __device__ static void run(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool add) {                     \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P2 ", 0;\n"                                                  \
-                   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." NAME "." NAME " {" ATTNSIM_D##N "}, " P0 ", " P1          \
-                   ", p, 1, 1, " P3 ", " P4 ";\n}"                                                                  \
-                   : ATTNSIM_F##N                                                                                        \
-                   : "l"(a), "l"(b), "r"(int(add)), "n"(TransA), "n"(TransB));                                      \
-    }                                                                                                               \
-    template <int TransB>                                                                                           \
-    __device__ static void run(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b) {                        \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                                       \
-                   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." NAME "." NAME " {" ATTNSIM_D##N "}, {" P0 ", " P1 ", " P2 \
-                   ", " P3 "}, " P4 ", p, 1, 1, " P5 ";\n}"                                                         \
-                   : ATTNSIM_F##N                                                                                        \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(TransB));                              \
-    }                                                                                                               \
+#define ATTNSIM_WGMMA_TYPE(T, NAME, N, P0, P1, P2, P3, P4, P5)                                  \
+  template <>                                                                                   \
+  struct wgmma<T, N> {                                                                          \
+    template <int TransA, int TransB>                                                           \
+    __device__ static void run(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool add) { \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P2                                       \
+                   ", 0;\n"                                                                     \
+                   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." NAME "." NAME              \
+                   " {" ATTNSIM_D##N "}, " P0 ", " P1 ", p, 1, 1, " P3 ", " P4 ";\n}"           \
+                   : ATTNSIM_F##N                                                               \
+                   : "l"(a), "l"(b), "r"(int(add)), "n"(TransA), "n"(TransB));                  \
+    }                                                                                           \
+    template <int TransB>                                                                       \
+    __device__ static void run(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b) {    \
+      asm volatile(                                                                             \
+          "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                            \
+          "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." NAME "." NAME " {" ATTNSIM_D##N     \
+          "}, {" P0 ", " P1 ", " P2 ", " P3 "}, " P4 ", p, 1, 1, " P5 ";\n}"                    \
+          : ATTNSIM_F##N                                                                        \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(TransB));                   \
+    }                                                                                           \
   };
-#define ATTNSIM_WGMMA(N, ...)                                 \
+#define ATTNSIM_WGMMA(N, ...)                               \
   ATTNSIM_WGMMA_TYPE(__nv_bfloat16, "bf16", N, __VA_ARGS__) \
   ATTNSIM_WGMMA_TYPE(__half, "f16", N, __VA_ARGS__)
 

@@ -1,3 +1,4 @@
 #include "kernels/cuda/hopper_backward.cuh"
 
-template void attnsim::kernels::cuda::hopper_backward<__nv_bfloat16>(const backward_parameters&, int, cudaStream_t);
+template void attnsim::kernels::cuda::hopper_backward<__nv_bfloat16>(const backward_parameters&,
+                                                                     int, cudaStream_t);

@@ -1,11 +1,16 @@
-// Forward on sm_90: persistent thread blocks of one producer warp and 2 (head_dim 128) or 3 (64) consumer warpgroups of
-// 64 rows each. The producer fetches Q, K and V tiles by TMA into a ring of buffers and the number of the next tile from
-// a counter. A consumer keeps S, P and O in registers; it issues S of the next columns and O += P V together and does
-// the softmax of the former while the latter runs; the warpgroups take turns at issuing, so that the tensor cores work
-// for one while the other does its softmax. FlashAttention-3 (arXiv 2407.08608), algorithm 2 and section 3.
+// Forward on sm_90: persistent thread blocks of one producer warp and 2 or 3 (head_dim 64, many rows) consumer
+// warpgroups of 64 rows each. The producer fetches Q, K and V tiles by TMA into a ring of buffers and the number of
+// the next tile from a counter. A consumer keeps S, P and O in registers; it issues S of the next columns and
+// O += P V together and does the softmax of the former while the latter runs; the warpgroups take turns at issuing,
+// so that the tensor cores work for one while the other does its softmax. FlashAttention-3 (arXiv 2407.08608),
+// algorithm 2 and section 3.
 //
-//   version  change                                          bf16, 32 heads, head_dim 128, 8192 x 8192, full / causal
-//   1        as above                                        see tests/gpu/README.md
+//   version  change                                              TFLOP/s on an H100, full / causal; 512 x 512 full
+//   1        128 x 176 tiles (causal 128 x 128), heads in turn       688 / 619; 291
+//   2        dependent launch; long tiles of a section of heads      685 / 598; 331
+//            first, short ones of all heads last
+//   3        128 x 128 tiles (128 x 160 beyond 8192 columns, full)   693 / 656; 354
+// (bf16, 32 heads, head_dim 128, 8192 x 8192; clocks under load vary by 5 %; all numbers: tests/gpu/README.md)
 #pragma once
 
 #include "kernels/cuda/hopper.cuh"
@@ -19,22 +24,25 @@ struct hopper_forward_parameters {
   unsigned* counter;
 };
 
-template <class T, int D, int N>
+template <class T, int D, int N, int Groups>
 struct hopper_forward_shared {
-  static constexpr int M = D == 128 ? 128 : 192, consumers = M / 64, threads = 128 * (consumers + 1);
+  static constexpr int consumers = Groups, M = 64 * Groups, threads = 128 * (Groups + 1);
   static constexpr int stages = D == 128 ? 2 : 3;
-  static constexpr int consumer_registers = consumers == 2 ? 240 : 160, producer_registers = consumers == 2 ? 24 : 32;
+  static constexpr int consumer_registers = consumers == 2 ? 240 : 160,
+                       producer_registers = consumers == 2 ? 24 : 32;
 
   T q[D / 64][M][64];
   T k[stages][D / 64][N][64];
   T v[stages][D / 64][N][64];
-  barrier q_full, q_empty, k_full[stages], k_empty[stages], v_full[stages], v_empty[stages], tile_full[2], tile_empty[2];
+  barrier q_full, q_empty, k_full[stages], k_empty[stages], v_full[stages], v_empty[stages],
+      tile_full[2], tile_empty[2];
   int tile[2];
 };
 
-template <class T, int D, int N>
-__device__ inline void hopper_forward_produce(const hopper_forward_parameters& a, hopper_forward_shared<T, D, N>& s) {
-  using config = hopper_forward_shared<T, D, N>;
+template <class T, int D, int N, int Groups>
+__device__ inline void hopper_forward_produce(const hopper_forward_parameters& a,
+                                              hopper_forward_shared<T, D, N, Groups>& s) {
+  using config = hopper_forward_shared<T, D, N, Groups>;
   const forward_parameters& p = a.p;
   const int tiles = a.order.tiles * a.order.heads;
   ring<config::stages> k, v;
@@ -60,10 +68,12 @@ __device__ inline void hopper_forward_produce(const hopper_forward_parameters& a
     p.mask.columns(first, min(first + config::M, p.rows) - 1, p.cols, begin, end);
     begin = begin / N * N;
 
-    const auto fetch = [&](auto& tiles_of, const CUtensorMap& map, barrier* full, barrier* empty, auto& stage, int j) {
+    const auto fetch = [&](auto& tiles_of, const CUtensorMap& map, barrier* full, barrier* empty,
+                           auto& stage, int j) {
       barrier_wait(&empty[stage.index], stage.parity ^ 1);
       barrier_expect(&full[stage.index], sizeof(tiles_of[0]));
-      for (int d = 0; d < D / 64; ++d) copy_tile(tiles_of[stage.index][d], map, &full[stage.index], 64 * d, j, kv_head, batch);
+      for (int d = 0; d < D / 64; ++d)
+        copy_tile(tiles_of[stage.index][d], map, &full[stage.index], 64 * d, j, kv_head, batch);
       stage.next();
     };
     if (begin < end) {
@@ -71,7 +81,8 @@ __device__ inline void hopper_forward_produce(const hopper_forward_parameters& a
       barrier_wait(&s.q_empty, q_parity ^ 1);
       q_parity ^= 1;
       barrier_expect(&s.q_full, sizeof(s.q));
-      for (int d = 0; d < D / 64; ++d) copy_tile(s.q[d], a.q, &s.q_full, 64 * d, first, head, batch);
+      for (int d = 0; d < D / 64; ++d)
+        copy_tile(s.q[d], a.q, &s.q_full, 64 * d, first, head, batch);
       fetch(s.k, a.k, s.k_full, s.k_empty, k, j_last);
       for (int j = j_last; j > begin; j -= N) {
         fetch(s.k, a.k, s.k_full, s.k_empty, k, j - N);
@@ -86,9 +97,10 @@ __device__ inline void hopper_forward_produce(const hopper_forward_parameters& a
   if (atomicAdd(a.counter + 1, 1u) == gridDim.x - 1) a.counter[0] = 0, a.counter[1] = 0;
 }
 
-template <class T, int D, int N>
-__device__ inline void hopper_forward_consume(const hopper_forward_parameters& a, hopper_forward_shared<T, D, N>& s) {
-  using config = hopper_forward_shared<T, D, N>;
+template <class T, int D, int N, int Groups>
+__device__ inline void hopper_forward_consume(const hopper_forward_parameters& a,
+                                              hopper_forward_shared<T, D, N, Groups>& s) {
+  using config = hopper_forward_shared<T, D, N, Groups>;
   const forward_parameters& p = a.p;
   const int tiles = a.order.tiles * a.order.heads;
   const int group = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
@@ -112,9 +124,9 @@ __device__ inline void hopper_forward_consume(const hopper_forward_parameters& a
     wgmma_begin();
 #pragma unroll
     for (int d = 0; d < D / 16; ++d) {
-      wgmma<T, N>::template run<0, 0>(scores, q_matrix + d / 4 * (config::M * 128 >> 4) + d % 4 * k_major_step,
-                                      k_matrix + k.index * stage_step + d / 4 * (N * 128 >> 4) + d % 4 * k_major_step,
-                                      d > 0);
+      wgmma<T, N>::template run<0, 0>(
+          scores, q_matrix + d / 4 * (config::M * 128 >> 4) + d % 4 * k_major_step,
+          k_matrix + k.index * stage_step + d / 4 * (N * 128 >> 4) + d % 4 * k_major_step, d > 0);
     }
     wgmma_commit();
   };
@@ -124,7 +136,8 @@ __device__ inline void hopper_forward_consume(const hopper_forward_parameters& a
     wgmma_begin();
 #pragma unroll
     for (int n = 0; n < N / 16; ++n) {
-      wgmma<T, D>::template run<1>(o, probabilities + 4 * n, v_matrix + v.index * stage_step + n * mn_major_step);
+      wgmma<T, D>::template run<1>(o, probabilities + 4 * n,
+                                   v_matrix + v.index * stage_step + n * mn_major_step);
     }
     wgmma_commit();
   };
@@ -151,7 +164,9 @@ __device__ inline void hopper_forward_consume(const hopper_forward_parameters& a
     const int row = first + group * 64 + warp * 16 + lane / 4;
 
     const auto mask = [&](int j) {
-      if (j + N <= p.cols && p.mask.all_visible(first + group * 64, first + group * 64 + 63, j, j + N - 1)) return;
+      if (j + N <= p.cols &&
+          p.mask.all_visible(first + group * 64, first + group * 64 + 63, j, j + N - 1))
+        return;
       int low[2], high[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) p.mask.columns(row + 8 * r, row + 8 * r, p.cols, low[r], high[r]);
@@ -220,10 +235,10 @@ __device__ inline void hopper_forward_consume(const hopper_forward_parameters& a
   }
 }
 
-template <class T, int D, int N>
-__global__ void __launch_bounds__(hopper_forward_shared<T, D, N>::threads, 1)
+template <class T, int D, int N, int Groups>
+__global__ void __launch_bounds__(hopper_forward_shared<T, D, N, Groups>::threads, 1)
     hopper_forward_run(const __grid_constant__ hopper_forward_parameters a) {
-  using config = hopper_forward_shared<T, D, N>;
+  using config = hopper_forward_shared<T, D, N, Groups>;
   extern __shared__ __align__(1024) unsigned char memory[];
   config& s = *reinterpret_cast<config*>(memory);
   if (threadIdx.x == 0) {
@@ -245,36 +260,47 @@ __global__ void __launch_bounds__(hopper_forward_shared<T, D, N>::threads, 1)
   __syncthreads();
   if (threadIdx.x < 128) {
     give_registers<config::producer_registers>();
-    if (threadIdx.x == 0) hopper_forward_produce<T, D, N>(a, s);
+    if (threadIdx.x == 0) hopper_forward_produce<T, D, N, Groups>(a, s);
   } else {
     take_registers<config::consumer_registers>();
-    hopper_forward_consume<T, D, N>(a, s);
+    hopper_forward_consume<T, D, N, Groups>(a, s);
   }
 }
 
-template <class T, int D, int N>
+template <class T, int D, int N, int Groups>
 void hopper_forward_launch(const forward_parameters& p, cudaStream_t queue) {
-  using config = hopper_forward_shared<T, D, N>;
+  using config = hopper_forward_shared<T, D, N, Groups>;
   constexpr bool bf16 = std::is_same_v<T, __nv_bfloat16>;
   hopper_forward_parameters a;
   a.q = tile_map(p.q, p.q_stride, p.batch, p.rows, p.heads, D, config::M, bf16);
   a.k = tile_map(p.k, p.k_stride, p.batch, p.cols, p.kv_heads, D, N, bf16);
   a.v = tile_map(p.v, p.v_stride, p.batch, p.cols, p.kv_heads, D, N, bf16);
   a.p = p;
-  a.order = order_tiles((p.rows + config::M - 1) / config::M, p.heads * p.batch, std::int64_t{p.cols} * D * 4 * p.kv_heads / p.heads,
-                        !p.mask.causal);
+  a.order = order_tiles((p.rows + config::M - 1) / config::M, p.heads * p.batch,
+                        std::int64_t{p.cols} * D * 4 * p.kv_heads / p.heads, !p.mask.causal);
   a.counter = tile_counter();
-  allow_shared<hopper_forward_run<T, D, N>>(sizeof(config), "hopper forward: shared memory");
+  allow_shared<hopper_forward_run<T, D, N, Groups>>(sizeof(config),
+                                                    "hopper forward: shared memory");
   const int blocks = std::min(a.order.tiles * a.order.heads, multiprocessors());
-  launch_dependent(hopper_forward_run<T, D, N>, blocks, config::threads, sizeof(config), queue, "hopper forward", a);
+  launch_dependent(hopper_forward_run<T, D, N, Groups>, blocks, config::threads, sizeof(config),
+                   queue, "hopper forward", a);
 }
 
 template <class T>
 void hopper_forward(const forward_parameters& p, int head_dim, cudaStream_t queue) {
-  if (head_dim == 64) return hopper_forward_launch<T, 64, 128>(p, queue);
-  // Longer tiles read Q's counterpart less often; shorter ones lose less at a block's start and end.
+  if (head_dim == 64) {
+    // Rows that the busiest multiprocessor computes: smaller tiles where they fill the device better.
+    const auto rows = [&](std::int64_t m) {
+      const std::int64_t tiles = (p.rows + m - 1) / m * p.heads * p.batch, n = multiprocessors();
+      return (tiles + n - 1) / n * m;
+    };
+    return rows(128) * 10 < rows(192) * 9 ? hopper_forward_launch<T, 64, 128, 2>(p, queue)
+                                          : hopper_forward_launch<T, 64, 128, 3>(p, queue);
+  }
+  // Longer tiles wait less often; shorter ones lose less at the start and end of a row of tiles.
   const bool long_rows = !p.mask.causal && p.cols > 8192;
-  return long_rows ? hopper_forward_launch<T, 128, 160>(p, queue) : hopper_forward_launch<T, 128, 128>(p, queue);
+  return long_rows ? hopper_forward_launch<T, 128, 160, 2>(p, queue)
+                   : hopper_forward_launch<T, 128, 128, 2>(p, queue);
 }
 
 }  // namespace attnsim::kernels::cuda

@@ -12,10 +12,13 @@ __device__ inline std::uint32_t shared_address(const T* p) {
 }
 
 __device__ inline void copy_16(void* to, const void* from, bool valid) {  // zeros where not valid
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(static_cast<char*>(to))), "l"(from),
-               "r"(valid ? 16 : 0));
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(static_cast<char*>(to))),
+      "l"(from), "r"(valid ? 16 : 0));
 }
-__device__ inline void copy_commit() { asm volatile("cp.async.commit_group;"); }
+__device__ inline void copy_commit() {
+  asm volatile("cp.async.commit_group;");
+}
 template <int Pending>
 __device__ inline void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
@@ -28,17 +31,22 @@ __device__ inline void load_tile(T* to, const T* from, std::int64_t stride, int 
   for (int i = threadIdx.x; i < Rows * chunks; i += Threads) {
     const int row = i / chunks, chunk = i % chunks;
     const bool valid = first + row < limit;
-    copy_16(to + row * (D + 8) + chunk * 8, from + (valid ? first + row : 0) * stride + chunk * 8, valid);
+    copy_16(to + row * (D + 8) + chunk * 8, from + (valid ? first + row : 0) * stride + chunk * 8,
+            valid);
   }
 }
 
 __device__ inline void load_matrices(std::uint32_t (&r)[4], std::uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
 }
 __device__ inline void load_matrices_transposed(std::uint32_t (&r)[4], std::uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
 }
 
 // Fragments by where they lie in shared memory; `stride` in elements. A is 16 x 16, B is 16 x 16 (two n8 tiles:
@@ -51,12 +59,14 @@ __device__ inline void a_from_m_k(std::uint32_t (&a)[4], const T* tile, int stri
 template <class T>
 __device__ inline void a_from_k_m(std::uint32_t (&a)[4], const T* tile, int stride, int m, int k) {
   const int lane = threadIdx.x % 32;
-  load_matrices_transposed(a, shared_address(tile + (k + lane % 8 + lane / 16 * 8) * stride + m + lane / 8 % 2 * 8));
+  load_matrices_transposed(
+      a, shared_address(tile + (k + lane % 8 + lane / 16 * 8) * stride + m + lane / 8 % 2 * 8));
 }
 template <class T>
 __device__ inline void b_from_n_k(std::uint32_t (&b)[4], const T* tile, int stride, int n, int k) {
   const int lane = threadIdx.x % 32;
-  load_matrices(b, shared_address(tile + (n + lane % 8 + lane / 16 * 8) * stride + k + lane / 8 % 2 * 8));
+  load_matrices(
+      b, shared_address(tile + (n + lane % 8 + lane / 16 * 8) * stride + k + lane / 8 % 2 * 8));
 }
 template <class T>
 __device__ inline void b_from_k_n(std::uint32_t (&b)[4], const T* tile, int stride, int n, int k) {
@@ -65,20 +75,27 @@ __device__ inline void b_from_k_n(std::uint32_t (&b)[4], const T* tile, int stri
 }
 
 template <class T>
-__device__ inline void mma(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
+__device__ inline void mma(float* d, const std::uint32_t (&a)[4], std::uint32_t b0,
+                           std::uint32_t b1);
 template <>
-__device__ inline void mma<__nv_bfloat16>(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+__device__ inline void mma<__nv_bfloat16>(float* d, const std::uint32_t (&a)[4], std::uint32_t b0,
+                                          std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 template <>
-__device__ inline void mma<__half>(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+__device__ inline void mma<__half>(float* d, const std::uint32_t (&a)[4], std::uint32_t b0,
+                                   std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /// Two neighbouring n8 accumulator tiles as a k16 A fragment: D's layout is A's.

@@ -18,13 +18,16 @@ inline void check(cudnnStatus_t status, const char* what) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   char message[512] = {};
   cudnnGetLastErrorString(message, sizeof(message));
-  throw std::runtime_error(std::string("cuDNN: ") + what + ": " + cudnnGetErrorString(status) + ": " + message);
+  throw std::runtime_error(std::string("cuDNN: ") + what + ": " + cudnnGetErrorString(status) +
+                           ": " + message);
 }
 
 /// A backend descriptor.
 class descriptor {
  public:
-  explicit descriptor(cudnnBackendDescriptorType_t type) { check(cudnnBackendCreateDescriptor(type, &raw_), "descriptor"); }
+  explicit descriptor(cudnnBackendDescriptorType_t type) {
+    check(cudnnBackendCreateDescriptor(type, &raw_), "descriptor");
+  }
   descriptor(descriptor&& other) noexcept : raw_(other.raw_) { other.raw_ = nullptr; }
   descriptor(const descriptor&) = delete;
   descriptor& operator=(descriptor&& other) noexcept {
@@ -36,13 +39,17 @@ class descriptor {
   }
 
   template <class T>
-  descriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
+  descriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                  const T& value) {
     check(cudnnBackendSetAttribute(raw_, name, type, 1, &value), "attribute");
     return *this;
   }
   template <class T>
-  descriptor& set_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const std::vector<T>& values) {
-    check(cudnnBackendSetAttribute(raw_, name, type, static_cast<std::int64_t>(values.size()), values.data()), "attribute");
+  descriptor& set_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                      const std::vector<T>& values) {
+    check(cudnnBackendSetAttribute(raw_, name, type, static_cast<std::int64_t>(values.size()),
+                                   values.data()),
+          "attribute");
     return *this;
   }
   descriptor& set(cudnnBackendAttributeName_t name, const descriptor& value) {
@@ -74,9 +81,12 @@ class operation_graph {
     return make(id, sizes, strides, type, false, false);
   }
   /// A value in host memory, given when the plan runs.
-  node scalar(std::int64_t id, cudnnDataType_t type) { return make(id, {1, 1, 1, 1}, {1, 1, 1, 1}, type, false, true); }
+  node scalar(std::int64_t id, cudnnDataType_t type) {
+    return make(id, {1, 1, 1, 1}, {1, 1, 1, 1}, type, false, true);
+  }
   node temporary(extents4 sizes, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
-    return temporary(sizes, {sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1}, type);
+    return temporary(sizes, {sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1},
+                     type);
   }
   node temporary(extents4 sizes, extents4 strides, cudnnDataType_t type) {
     return make(next_id_++, sizes, strides, type, true, false);
@@ -112,7 +122,9 @@ class operation_graph {
         .finalize("reshape operation");
     return to;
   }
-  node pointwise(cudnnPointwiseMode_t mode, const node& x, const node& to) { return apply(mode, x, nullptr, nullptr, to, {}); }
+  node pointwise(cudnnPointwiseMode_t mode, const node& x, const node& to) {
+    return apply(mode, x, nullptr, nullptr, to, {});
+  }
   node pointwise(cudnnPointwiseMode_t mode, const node& x, const node& b, const node& to,
                  cudnnDataType_t compute = CUDNN_DATA_FLOAT) {
     return apply(mode, x, &b, nullptr, to, {compute, -1});
@@ -121,8 +133,8 @@ class operation_graph {
     return apply(CUDNN_POINTWISE_BINARY_SELECT, x, &otherwise, &where, to, {});
   }
   node index_along(std::int64_t axis, const node& x) {
-    return apply(CUDNN_POINTWISE_GEN_INDEX, x, nullptr, nullptr, temporary(x.sizes, CUDNN_DATA_INT32),
-                 {CUDNN_DATA_FLOAT, axis});
+    return apply(CUDNN_POINTWISE_GEN_INDEX, x, nullptr, nullptr,
+                 temporary(x.sizes, CUDNN_DATA_INT32), {CUDNN_DATA_FLOAT, axis});
   }
 
   const std::vector<cudnnBackendDescriptor_t>& operations() const { return operations_; }
@@ -149,13 +161,16 @@ class operation_graph {
     op.finalize("pointwise operation");
     return to;
   }
-  node make(std::int64_t id, extents4 sizes, extents4 strides, cudnnDataType_t type, bool is_virtual, bool by_value) {
+  node make(std::int64_t id, extents4 sizes, extents4 strides, cudnnDataType_t type,
+            bool is_virtual, bool by_value) {
     descriptor& d = keep(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id)
         .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type)
         .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, std::int64_t{16})
-        .set_all(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, std::vector<std::int64_t>(sizes.begin(), sizes.end()))
-        .set_all(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, std::vector<std::int64_t>(strides.begin(), strides.end()));
+        .set_all(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64,
+                 std::vector<std::int64_t>(sizes.begin(), sizes.end()))
+        .set_all(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64,
+                 std::vector<std::int64_t>(strides.begin(), strides.end()));
     if (is_virtual) d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
     if (by_value) d.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, true);
     d.finalize("tensor");
@@ -193,8 +208,8 @@ class execution_plan {
 
   std::size_t workspace() const { return workspace_; }
 
-  void run(cudnnHandle_t handle, const std::vector<std::int64_t>& ids, const std::vector<void*>& addresses,
-           void* workspace) const {
+  void run(cudnnHandle_t handle, const std::vector<std::int64_t>& ids,
+           const std::vector<void*>& addresses, void* workspace) const {
     descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, ids)
         .set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, addresses)
@@ -210,27 +225,29 @@ class execution_plan {
         .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
     if (cudnnBackendFinalize(heuristics.raw()) != CUDNN_STATUS_SUCCESS) return false;
     std::int64_t count = 0;
-    check(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
-                                   &count, nullptr),
+    check(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
           "heuristics");
     std::vector<cudnnBackendDescriptor_t> found;
     for (std::int64_t i = 0; i < count; ++i) {
       found.push_back(keep_.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).raw());
     }
-    check(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,
-                                   &count, found.data()),
+    check(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, found.data()),
           "heuristics");
     for (std::int64_t i = 0; i < count; ++i) {
       descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle)
-          .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, found[static_cast<std::size_t>(i)]);
+          .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+               found[static_cast<std::size_t>(i)]);
       const cudnnStatus_t status = cudnnBackendFinalize(plan.raw());
       if (status != CUDNN_STATUS_SUCCESS) {
         reason = cudnnGetErrorString(status);
         continue;
       }
       std::int64_t bytes = 0, one = 0;
-      check(cudnnBackendGetAttribute(plan.raw(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &one, &bytes),
+      check(cudnnBackendGetAttribute(plan.raw(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                     CUDNN_TYPE_INT64, 1, &one, &bytes),
             "workspace size");
       workspace_ = static_cast<std::size_t>(bytes);
       plan_.push_back(std::move(plan));

@@ -1,7 +1,8 @@
-// Times forward and backward of this project's kernels and of cuDNN, in one process and in turns, medians by CUDA events.
+// Times forward and backward of this project's kernels and of cuDNN in one process, medians by CUDA events.
 // TFLOP/s count visible pairs only: 4 head_dim a pair forward, 10 backward. Backward starts from dO and O in both.
 //
-//   attention_bench [--repeats N] [--generic] [--small] [--dim N] [--seq N]
+//   attention_bench [--repeats N] [--generic] [--large] [--dim N] [--seq N]
+//   attention_bench --tables      only the kernel tables of a device profile (topologies/devices/*.yaml)
 #include <cstring>
 
 #include "model/error.hpp"
@@ -15,25 +16,60 @@ using cuda::element;
 double pairs(const block_shape& s) {
   if (!s.mask.causal) return double(s.rows) * double(s.cols);
   double count = 0;
-  for (std::int64_t i = 0; i < s.rows; ++i) count += double(std::clamp<std::int64_t>(s.mask.query_first + i - s.mask.key_first + 1, 0, s.cols));
+  for (std::int64_t i = 0; i < s.rows; ++i)
+    count +=
+        double(std::clamp<std::int64_t>(s.mask.query_first + i - s.mask.key_first + 1, 0, s.cols));
   return count;
 }
 
-void bench(const block_shape& s, int repeats, bool with_generic) {
+struct result {
+  double times[2][3] = {};  // ms: forward, backward x own, cudnn, generic
+  double flop[2] = {};      // GFLOP
+  double rate(int pass, int which) const {
+    return times[pass][which] > 0 ? flop[pass] / times[pass][which] : 0;
+  }
+};
+
+result measure(const block_shape& s, int repeats, bool with_generic) {
   const element type = element::bf16;
-  const auto queries = [&] { return device_tensor(type, s.batch, s.rows, s.heads, s.head_dim, true); };
-  const auto keys = [&] { return device_tensor(type, s.batch, s.cols, s.kv_heads, s.head_dim, true); };
-  device_tensor q = queries(), k = keys(), v = keys(), o = queries(), d_o = queries(), d_q = queries(), d_k = keys(), d_v = keys();
+  const auto queries = [&] {
+    return device_tensor(type, s.batch, s.rows, s.heads, s.head_dim, true);
+  };
+  const auto keys = [&] {
+    return device_tensor(type, s.batch, s.cols, s.kv_heads, s.head_dim, true);
+  };
+  device_tensor q = queries(), k = keys(), v = keys(), o = queries(), d_o = queries(),
+                d_q = queries(), d_k = keys(), d_v = keys();
   device_tensor l(element::fp32, s.batch, s.rows, s.heads, 1, false);
   randomize(q, 1), randomize(k, 2), randomize(v, 3), randomize(d_o, 4);
-  const cuda::forward_arguments f{s, type, type, q.view<const void>(), k.view<const void>(), v.view<const void>(), o.view<void>(), l.view<float>()};
-  const cuda::backward_arguments b{s, type, type, q.view<const void>(), k.view<const void>(), v.view<const void>(), d_o.view<const void>(),
-                                   o.view<const void>(), l.view<const float>(), {}, d_q.view<void>(),
-                                   d_k.view<void>(), d_v.view<void>()};
+  const cuda::forward_arguments f{s,
+                                  type,
+                                  type,
+                                  q.view<const void>(),
+                                  k.view<const void>(),
+                                  v.view<const void>(),
+                                  o.view<void>(),
+                                  l.view<float>()};
+  const cuda::backward_arguments b{s,
+                                   type,
+                                   type,
+                                   q.view<const void>(),
+                                   k.view<const void>(),
+                                   v.view<const void>(),
+                                   d_o.view<const void>(),
+                                   o.view<const void>(),
+                                   l.view<const float>(),
+                                   {},
+                                   d_q.view<void>(),
+                                   d_k.view<void>(),
+                                   d_v.view<void>()};
   buffer workspace(cuda::backward_workspace(s));
-  const double work = pairs(s) * double(s.batch * s.heads * s.head_dim) * 1e-9;  // GFLOP per unit count, for ms -> TFLOP/s
+  const double work = pairs(s) * double(s.batch * s.heads * s.head_dim) *
+                      1e-9;  // GFLOP per unit count, for ms -> TFLOP/s
 
-  double times[2][3] = {};  // forward, backward x own, cudnn, generic
+  result r;
+  r.flop[0] = 4 * work, r.flop[1] = 10 * work;
+  auto& times = r.times;
   const auto own = [&](cuda::path which, int at) {
     times[0][at] = median_ms(repeats, [&] { cuda::forward(f, nullptr, which); });
     times[1][at] = median_ms(repeats, [&] { cuda::backward(b, workspace.data, nullptr, which); });
@@ -49,35 +85,78 @@ void bench(const block_shape& s, int repeats, bool with_generic) {
   }
 #endif
   if (with_generic) own(cuda::path::generic, 2);
+  return r;
+}
+
+void bench(const block_shape& s, int repeats, bool with_generic) {
+  const result r = measure(s, repeats, with_generic);
   for (int pass = 0; pass < 2; ++pass) {
-    const double flop = (pass == 0 ? 4 : 10) * work;
-    const auto rate = [&](double ms) { return ms > 0 ? flop / ms : 0.0; };
-    std::printf("%-8s d%-3d %2d/%-2d %5d x %-5d %-6s own %8.4f ms %6.1f TF | cudnn %8.4f ms %6.1f TF | own/cudnn %.2f",
-                pass == 0 ? "forward" : "backward", int(s.head_dim), int(s.heads), int(s.kv_heads), int(s.rows), int(s.cols),
-                s.mask.causal ? "causal" : "full", times[pass][0], rate(times[pass][0]), times[pass][1], rate(times[pass][1]),
-                times[pass][1] / times[pass][0]);
-    if (with_generic) std::printf(" | generic %8.4f ms %6.1f TF", times[pass][2], rate(times[pass][2]));
+    std::printf(
+        "%-8s d%-3d %2d/%-2d %5d x %-5d %-6s own %8.4f ms %6.1f TF | cudnn %8.4f ms %6.1f TF | "
+        "own/cudnn %.2f",
+        pass == 0 ? "forward" : "backward", int(s.head_dim), int(s.heads), int(s.kv_heads),
+        int(s.rows), int(s.cols), s.mask.causal ? "causal" : "full", r.times[pass][0],
+        r.rate(pass, 0), r.times[pass][1], r.rate(pass, 1), r.times[pass][1] / r.times[pass][0]);
+    if (with_generic)
+      std::printf(" | generic %8.4f ms %6.1f TF", r.times[pass][2], r.rate(pass, 2));
     std::printf("\n");
   }
   std::fflush(stdout);
 }
 
+void print_tables(int repeats) {
+  const int sizes[] = {512, 1024, 2048, 4096, 8192, 16384};
+  std::string lines[2];  // own, cudnn
+  for (const int dim : {64, 128}) {
+    for (const bool causal : {false, true}) {
+      std::vector<result> results;
+      for (const int n : sizes)
+        results.push_back(measure({1, 32, 32, dim, n, n, {causal}}, repeats, false));
+      for (int which = 0; which < 2; ++which) {
+        for (int pass = 0; pass < 2; ++pass) {
+          lines[which] += std::string("      - {pass: ") + (pass == 0 ? "forward" : "backward") +
+                          ", mask: " + (causal ? "causal" : "full") +
+                          ", head_dim: " + std::to_string(dim) +
+                          ", heads: 32,\n         square: [512, 1024, 2048, 4096, 8192, 16384],\n  "
+                          "       tflops: [";
+          for (std::size_t i = 0; i < results.size(); ++i) {
+            lines[which] +=
+                (i > 0 ? ", " : "") + std::to_string(int(results[i].rate(pass, which) + 0.5));
+          }
+          lines[which] += "]}\n";
+        }
+      }
+    }
+  }
+  for (int which = 0; which < 2; ++which) {
+    std::printf("  - name: %s\n    tables:\n%s", which == 0 ? "cuda" : "cudnn",
+                lines[which].c_str());
+  }
+}
+
 void bench_elementwise(int repeats) {
   const cuda::extents e{1, 8192, 32, 128};
-  device_tensor acc(element::fp32, 1, e.tokens, e.heads, e.head_dim, true), part(element::bf16, 1, e.tokens, e.heads, e.head_dim, true),
+  device_tensor acc(element::fp32, 1, e.tokens, e.heads, e.head_dim, true),
+      part(element::bf16, 1, e.tokens, e.heads, e.head_dim, true),
       other(element::bf16, 1, e.tokens, e.heads, e.head_dim, true);
-  device_tensor l(element::fp32, 1, e.tokens, e.heads, 1, false), part_l(element::fp32, 1, e.tokens, e.heads, 1, false);
+  device_tensor l(element::fp32, 1, e.tokens, e.heads, 1, false),
+      part_l(element::fp32, 1, e.tokens, e.heads, 1, false);
   randomize(acc, 1), randomize(part, 2), randomize(other, 3), randomize(l, 4), randomize(part_l, 5);
   const double n = double(e.tokens * e.heads * e.head_dim);
   const auto row = [&](const char* name, double bytes, const std::function<void()>& run) {
     const double ms = median_ms(repeats, run);
     std::printf("%-24s %8.4f ms %7.0f GB/s\n", name, ms, bytes / ms * 1e-6);
   };
-  row("merge fp32 += bf16", n * 10, [&] { cuda::merge(e, acc.whole(), l.view<float>(), part.whole(), part_l.view<const float>(), nullptr); });
-  row("row_dot bf16", n * 4, [&] { cuda::row_dot(e, part.whole(), other.whole(), l.view<float>(), nullptr); });
-  row("accumulate fp32 += bf16", n * 10, [&] { cuda::accumulate(e, acc.whole(), part.whole(), nullptr); });
+  row("merge fp32 += bf16", n * 10, [&] {
+    cuda::merge(e, acc.whole(), l.view<float>(), part.whole(), part_l.view<const float>(), nullptr);
+  });
+  row("row_dot bf16", n * 4,
+      [&] { cuda::row_dot(e, part.whole(), other.whole(), l.view<float>(), nullptr); });
+  row("accumulate fp32 += bf16", n * 10,
+      [&] { cuda::accumulate(e, acc.whole(), part.whole(), nullptr); });
   row("copy bf16 <- fp32", n * 6, [&] { cuda::copy(e, part.whole(), acc.whole(), nullptr); });
-  row("interleave bf16, 8 parts", n * 4, [&] { cuda::interleave(e, 8, other.whole(), part.whole(), nullptr); });
+  row("interleave bf16, 8 parts", n * 4,
+      [&] { cuda::interleave(e, 8, other.whole(), part.whole(), nullptr); });
 }
 
 }  // namespace
@@ -87,31 +166,36 @@ int main(int argc, char** argv) {
   using namespace attnsim;
   using namespace attnsim::kernels;
   int repeats = 15, dim = 0, seq = 0;
-  bool generic = false, small = true;
+  bool generic = false, small = true, tables = false;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--repeats") && i + 1 < argc) repeats = std::atoi(argv[++i]);
     if (!std::strcmp(argv[i], "--dim") && i + 1 < argc) dim = std::atoi(argv[++i]);
     if (!std::strcmp(argv[i], "--seq") && i + 1 < argc) seq = std::atoi(argv[++i]);
     if (!std::strcmp(argv[i], "--generic")) generic = true;
     if (!std::strcmp(argv[i], "--large")) small = false;
+    if (!std::strcmp(argv[i], "--tables")) tables = true;
   }
   cudaDeviceProp properties;
   CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
-  std::printf("%s, %d multiprocessors, CUDA %d", properties.name, properties.multiProcessorCount, CUDART_VERSION);
+  std::printf("%s, %d multiprocessors, CUDA %d", properties.name, properties.multiProcessorCount,
+              CUDART_VERSION);
 #if ATTNSIM_WITH_CUDNN
   std::printf(", cuDNN %d", int(cudnn::version()));
 #endif
   std::printf("; bf16, batch 1, medians of %d\n", repeats);
+  if (tables) return print_tables(repeats), 0;
   for (const int d : {128, 64}) {
     if (dim != 0 && d != dim) continue;
     for (const int n : {8192, 16384}) {
       if (seq != 0 && n != seq) continue;
-      for (const bool causal : {false, true}) bench({1, 32, 32, d, n, n, {causal}}, repeats, generic && n == 8192);
+      for (const bool causal : {false, true})
+        bench({1, 32, 32, d, n, n, {causal}}, repeats, generic && n == 8192);
     }
   }
   if (small) {
     for (const int n : {512, 1024, 2048, 4096}) {
-      for (const bool causal : {false, true}) bench({1, 32, 32, 128, n, n, {causal}}, 3 * repeats, false);
+      for (const bool causal : {false, true})
+        bench({1, 32, 32, 128, n, n, {causal}}, 3 * repeats, false);
     }
     bench({1, 32, 8, 128, 8192, 8192, {true}}, repeats, false);
     bench_elementwise(3 * repeats);

@@ -33,7 +33,9 @@ struct buffer {
   void* data = nullptr;
   std::size_t bytes = 0;
 
-  explicit buffer(std::size_t size = 0) : bytes(std::max<std::size_t>(size, 256)) { CUDA_CHECK(cudaMalloc(&data, bytes)); }
+  explicit buffer(std::size_t size = 0) : bytes(std::max<std::size_t>(size, 256)) {
+    CUDA_CHECK(cudaMalloc(&data, bytes));
+  }
   buffer(const buffer&) = delete;
   buffer(buffer&& other) noexcept : data(std::exchange(other.data, nullptr)), bytes(other.bytes) {}
   ~buffer() { cudaFree(data); }
@@ -51,9 +53,13 @@ struct device_tensor {
 
   /// token_major: heads of a token are neighbours (batch, token, head, d); else (batch, head, token, d). `gap`: unused
   /// elements after each token, to catch kernels that ignore strides.
-  device_tensor(cuda::element t, std::int64_t b, std::int64_t n, std::int64_t h, std::int64_t d, bool token_major,
-                std::int64_t gap = 0)
-      : type(t), batch(b), tokens(n), heads(h), dim(d),
+  device_tensor(cuda::element t, std::int64_t b, std::int64_t n, std::int64_t h, std::int64_t d,
+                bool token_major, std::int64_t gap = 0)
+      : type(t),
+        batch(b),
+        tokens(n),
+        heads(h),
+        dim(d),
         batch_stride(n * h * d + n * gap * (token_major ? 1 : h)),
         token_stride(token_major ? h * d + gap : d + gap),
         head_stride(token_major ? d : n * (d + gap)),
@@ -67,8 +73,10 @@ struct device_tensor {
   std::int64_t elements() const { return batch * batch_stride; }
 };
 
-static __global__ void fill_normal(void* data, cuda::element type, std::int64_t count, unsigned seed, float scale) {
-  for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * std::int64_t{blockDim.x}) {
+static __global__ void fill_normal(void* data, cuda::element type, std::int64_t count,
+                                   unsigned seed, float scale) {
+  for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < count;
+       i += gridDim.x * std::int64_t{blockDim.x}) {
     unsigned long long x = (i + 1) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
