@@ -9,6 +9,7 @@ namespace attnsim {
 namespace {
 
 constexpr double tie = 1 + 1e-11;
+constexpr double recount = -1;  // an owned_weight that no longer holds
 
 std::int64_t fixed(double load) {
   return static_cast<std::int64_t>(load);
@@ -158,7 +159,8 @@ void fair_shares::attach(bundle_id id) {
   for (std::uint32_t i = b.first_hop; i < b.end_hop; ++i) {
     crossing_list& list = lists_[hops_[i].link];
     const std::size_t slot = list.crossings.size();
-    list.resize(slot + 1, std::max(list.width, b.end_hop - b.first_hop - 1), nowhere_);
+    list.resize(slot + 1, std::max(list.width, is_long(b) ? 0 : other_links(b)), nowhere_);
+    list.long_paths += is_long(b);
     list.crossings[slot] = {id, i};
     hops_[i].slot = static_cast<std::uint32_t>(slot);
   }
@@ -169,6 +171,7 @@ void fair_shares::write_rows(bundle_id id) {
   for (const hop& here : hops(bundles_[id])) {
     crossing_list& list = lists_[here.link];
     list.weights[here.slot] = here.weight;
+    if (is_long(bundles_[id])) continue;
     std::size_t i = list.row(here.slot);
     for (const hop& h : hops(bundles_[id])) {
       if (&h == &here) continue;
@@ -185,6 +188,7 @@ void fair_shares::detach(bundle_id id) {
     const std::size_t last = list.crossings.size() - 1;
     exchange(h.link, h.slot, static_cast<std::uint32_t>(last));
     list.resize(last, list.width, nowhere_);
+    list.long_paths -= is_long(bundles_[id]);
   }
 }
 
@@ -196,6 +200,7 @@ void fair_shares::own(bundle_id id, link_id link) {
   b.owner = link;
   const auto h = std::ranges::find(hops(b), link, &hop::link);
   exchange(link, h->slot, lists_[link].owned++);
+  lists_[link].owned_weight = recount;
 }
 
 void fair_shares::disown(bundle_id id) {
@@ -203,6 +208,7 @@ void fair_shares::disown(bundle_id id) {
   if (b.owner == none) return;
   const auto h = std::ranges::find(hops(b), b.owner, &hop::link);
   exchange(b.owner, h->slot, --lists_[b.owner].owned);
+  lists_[b.owner].owned_weight = recount;
   b.owner = none;
 }
 
@@ -228,6 +234,7 @@ void fair_shares::update_weights(bundle_id id) {
     hops_[i].weight = flows * uses_[i].weight * scales_[hops_[i].link];
   }
   b.flows_before = b.flows;
+  if (b.owner != none) lists_[b.owner].owned_weight = recount;
   write_rows(id);
 }
 
@@ -268,19 +275,44 @@ void fair_shares::release_owned() {
     const auto [owner, level] = changed_[released_];
     const crossing_list& list = lists_[owner];
     if (list.owned == 0) continue;
-    link_state* const links = links_.data();
-    const link_id* const others = list.other_links.data();
+    const link_id* const links = list.other_links.data();
     const double* const weights = list.other_weights.data();
     for (std::size_t i = 0, end = list.row(list.owned); i < end; ++i) {
-      link_state& link = links[others[i]];
-      link.room += fixed(weights[i] * level);
-      link.free_weight += weights[i];
-      ++link.free;
-      if (!link.in_region) join(others[i]);
+      release(links[i], weights[i], level);
     }
+    for_owned_long_paths(owner, [&](const hop& h) { release(h.link, h.weight, level); });
     links_[owner].free_weight += list.owned_weight;
     links_[owner].free += list.owned;
     unsettled_ += list.owned;
+  }
+}
+
+inline void fair_shares::release(link_id id, double weight, double level) {
+  link_state& link = links_[id];
+  link.room += fixed(weight * level);
+  link.free_weight += weight;
+  ++link.free;
+  if (!link.in_region) join(id);
+}
+
+inline void fair_shares::occupy(link_id id, double weight, double level) {
+  link_state& link = links_[id];
+  link.room -= fixed(weight * level);
+  link.free_weight -= weight;
+  --link.free;
+}
+
+// The hops of the owned bundles without rows, except those on the owner.
+template <typename Action>
+void fair_shares::for_owned_long_paths(link_id owner, Action action) {
+  const crossing_list& list = lists_[owner];
+  if (list.long_paths == 0) return;
+  for (std::uint32_t slot = 0; slot < list.owned; ++slot) {
+    const bundle_state& b = bundles_[list.crossings[slot].bundle];
+    if (!is_long(b)) continue;
+    for (const hop& h : hops(b)) {
+      if (h.link != owner) action(h);
+    }
   }
 }
 
@@ -338,6 +370,10 @@ bool fair_shares::overtaken(link_id link, double level) {
     }
     if (rate <= limit) continue;
     const bundle_id id = list.crossings[slot].bundle;
+    if (is_long(bundles_[id])) {
+      for (const hop& h : hops(bundles_[id])) rate = std::min(rate, levels[h.link]);
+      if (rate <= limit) continue;
+    }
     if (rate == unlimited) {
       taken_over_.push_back(id);
     } else if (!links_[bundles_[id].owner].in_region) {
@@ -352,17 +388,17 @@ bool fair_shares::overtaken(link_id link, double level) {
 void fair_shares::settle(link_id owner, double level) {
   for (const bundle_id id : taken_over_) own(id, owner);
   crossing_list& list = lists_[owner];
-  link_state* const links = links_.data();
-  const link_id* const others = list.other_links.data();
+  const link_id* const links = list.other_links.data();
   const double* const weights = list.other_weights.data();
   for (std::size_t i = 0, end = list.row(list.owned); i < end; ++i) {
-    link_state& link = links[others[i]];
-    link.room -= fixed(weights[i] * level);
-    link.free_weight -= weights[i];
-    --link.free;
+    occupy(links[i], weights[i], level);
   }
+  for_owned_long_paths(owner, [&](const hop& h) { occupy(h.link, h.weight, level); });
   levels_[owner] = level;
-  list.owned_weight = std::accumulate(list.weights.begin(), list.weights.begin() + list.owned, 0.0);
+  if (list.owned_weight == recount) {
+    const auto begin = list.weights.begin();
+    list.owned_weight = std::accumulate(begin, begin + list.owned, 0.0);
+  }
   links_[owner].free = 0;
   unsettled_ -= list.owned;
 }

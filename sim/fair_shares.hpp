@@ -1,42 +1,42 @@
 // Weighted max-min fair rates, kept exact while flows come and go, at a cost that follows what a
 // change touches.
 //
-// Bundles. Flows of the same path and limit always have the same rate; they form a bundle of
-// `flows` flows. A rate limit is one more link, private to the bundle.
+// Bundles. Flows of the same path and limit always have the same rate; they form a bundle. A rate
+// limit is one more link, private to the bundle.
 //
-// Levels. Where a link is full, let its level be the rate of its fastest bundles; other links have
-// no level. Max-min fairness says: every bundle has a bottleneck, a link of its path whose level is
-// its rate. One such link is its owner. So one number per link holds all rates, and a link's level
-// follows from what it does not own:
-//     level = (capacity - sum over other bundles of weight * rate) / sum over owned bundles of
-//     weight.
+// Levels. The level of a full link is the rate of its fastest bundles; other links have none.
+// Max-min fairness says: every bundle has a bottleneck, a link of its path whose level is its rate.
+// One such link is its owner. So one number per link holds all rates, and a link's level follows
+// from what it does not own:
 //
-// Re-solving. A change releases the bundles it may affect, then fills progressively among the
-// released ones:
+//     level = (capacity - sum of weight * rate over its other bundles) / sum of owned weights
+//
+// Re-solving. A change releases the bundles it may affect, and these are filled anew:
+//
 //  1. The links of every changed bundle join the region. A link that joins releases the bundles it
-//  owns, and all links
-//     of a released bundle join.
+//     owns, and all links of a released bundle join.
 //  2. The open link of the region with the smallest share, (capacity - fixed load) / released
-//  weight, gets that share
-//     as its level, and its released bundles settle there. Shares only grow while bundles settle,
-//     so this goes on in ascending order.
+//     weight, gets it as its level; the released bundles on it settle there. Shares only grow while
+//     bundles settle, so levels are set in ascending order.
 //  3. If a bundle that was not released is faster than the level about to be set, its owner joins
-//  the region first.
+//     first, and the shares are taken anew.
 //
-// Why this is exact. The certificate of max-min is local: loads within capacities, and a bottleneck
-// for every bundle. A bundle that was never released keeps its rate and its owner lies outside the
-// region, so no released bundle crosses it (1): it is as full as before and none on it became
-// faster. A released bundle settles at a link that is then full; those settled before are not
-// faster (2), nor are those never released (3). And (3) disturbs nothing settled: what it releases
-// is faster than every level set so far, and would have been found there had it crossed a link
-// settled before; shares stay above those levels, as they are averages of released rates that all
-// are above.
+// Why this is exact. The certificate of max-min is local: no load above a capacity, and a bottleneck
+// for every bundle. A bundle that was never released keeps its rate, and its owner is outside the
+// region, so no released bundle crosses the owner (1): it is as full as before and nothing on it
+// became faster. A released bundle settles at a link that is then full; no bundle there is faster,
+// neither those settled before (2) nor those never released (3). And step 3 disturbs nothing
+// settled. What it releases is faster than all levels set so far, hence would have been found had
+// it crossed a settled link; and an open link's share stays above these levels, because it becomes
+// an average of its former share and of rates above them.
 //
-// Numbers. Loads are 64-bit fixed point, in units of the capacity's power of two / 2^62. So sums do
-// not depend on their order, and taking back what was added leaves exactly nothing: no drift,
-// however long the run, and equal situations get bit-equal rates. The relative error of a level is
-// below (n * 2^-62 + 2^-52) * capacity / owned load, n bundles on the link: 1e-11 for a link shared
-// by 10^4 equal bundles. Levels of one solve closer than 1e-11 relative are ties and made equal.
+// Numbers. Loads are 64-bit fixed point, with the capacity between 2^61 and 2^62. So sums do not
+// depend on their order, and taking back what was added leaves exactly nothing: no drift, however
+// long the run, and equal situations get bit-equal rates. A level's relative error is below
+// (n * 2^-61 + 2^-51) * capacity / owned load with n bundles on the link: 1e-10 for a link that
+// 10^4 equal bundles share, if all but one settle elsewhere. Sums of weights are doubles: exact for
+// whole numbers and fractions of a power of two, else to a few ulp. Levels that one solve finds
+// closer than 1e-11 relative are ties and made equal.
 #pragma once
 
 #include <cstdint>
@@ -122,7 +122,8 @@ class fair_shares {
   };
   // The bundles that cross a link, the owned ones first. What filling needs of a bundle lies in rows,
   // so that it walks through memory once: its weight here, and `width` other links of its path with
-  // its weights there, padded with nowhere_. All weights are times the scale of their link.
+  // its weights there, padded with nowhere_. All weights are times the scale of their link. Paths
+  // of more than longest_row other links (collectives) have empty rows: see their hops.
   struct crossing_list {
     struct crossing {
       bundle_id bundle;
@@ -133,6 +134,7 @@ class fair_shares {
     std::vector<link_id> other_links;
     std::vector<double> other_weights;
     std::uint32_t width = 0;
+    std::uint32_t long_paths = 0;
     std::uint32_t owned = 0;
     double owned_weight = 0;
 
@@ -140,7 +142,11 @@ class fair_shares {
     void resize(std::size_t slots, std::uint32_t new_width, link_id padding);
   };
 
+  static constexpr std::uint32_t longest_row = 8;
+
   void add_link(double capacity);
+  static std::uint32_t other_links(const bundle_state& b) { return b.end_hop - b.first_hop - 1; }
+  static bool is_long(const bundle_state& b) { return other_links(b) > longest_row; }
   std::span<hop> hops(const bundle_state& b) {
     return {hops_.data() + b.first_hop, hops_.data() + b.end_hop};
   }
@@ -165,6 +171,10 @@ class fair_shares {
   void count_released(bundle_id id, int sign);
   void join(link_id link);
   void release_owned();
+  void release(link_id link, double weight, double level);
+  void occupy(link_id link, double weight, double level);
+  template <typename Action>
+  void for_owned_long_paths(link_id owner, Action action);
   void fill();
   void enqueue_open();
   bool overtaken(link_id link, double level);

@@ -1,21 +1,19 @@
-// Flows in time on a network of links that they share max-min fairly: a fluid model. Starts and
-// ends are instants; between them every flow moves bytes at its constant max-min rate
-// (fair_shares.hpp).
+// Flows in time on a network of links that they share max-min fairly: a fluid model. Starts and ends
+// are instants; between them every flow moves bytes at its constant max-min rate (fair_shares.hpp).
 //
-// Use: take next_completion(), call complete() at that time, start what follows from it. What
-// happens at one instant is solved once, whatever its order; only an instant's completions should
-// be taken before its starts.
+// Use: take next_completion(), call complete() at that time, start what follows from it. Rates are
+// solved once an instant, however many flows start and end in it; only an instant's completions
+// should be taken before its starts.
 //
 // Time. Completions are rounded to the nearest picosecond, and flows whose times round to the same
 // one are completed together, in the order they were started. An event's rounding moves later ones
 // by at most 0.5 ps of service each; apart from that, times are exact to about 1e-12 relative to
 // the flow's duration. A flow that would take longer than the clock's 106 days never completes.
 //
-// Work. Let V(link) be the integral over time of the link's level: the bytes that each flow it
-// holds back has moved. A flow ends when V reaches a value known when it starts, so a change of
-// level costs O(1) for all flows of a link: they wait in a heap ordered by that value. V restarts
-// at 0 after a second of service, so that its rounding stays far below a picosecond's worth of
-// bytes.
+// Work. Let V(link) be the integral over time of the link's level: the bytes that each flow it holds
+// back has moved. A flow ends when V reaches a value known when it starts, so a change of level
+// costs O(1) for all flows of a link: they wait in a heap ordered by that value. V restarts at 0
+// after a second of service, so that its rounding stays far below a picosecond's worth of bytes.
 #pragma once
 
 #include <cstdint>

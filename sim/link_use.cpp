@@ -29,14 +29,18 @@ std::vector<link_use> merged_path(std::span<const link_use> path, std::size_t li
     if (!positive_and_finite(use.weight)) {
       refuse("path: link ", use.link, ": weight ", use.weight, ": expected positive and finite");
     }
-    const auto same = std::find_if(merged.begin(), merged.end(),
-                                   [&](const link_use& other) { return other.link == use.link; });
-    if (same == merged.end()) {
-      merged.push_back(use);
+    merged.push_back(use);
+  }
+  std::ranges::stable_sort(merged, {}, &link_use::link);
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < merged.size(); ++i) {
+    if (merged[i].link == merged[kept].link) {
+      merged[kept].weight += merged[i].weight;
     } else {
-      same->weight += use.weight;
+      merged[++kept] = merged[i];
     }
   }
+  if (!merged.empty()) merged.resize(kept + 1);
   return merged;
 }
 

@@ -14,7 +14,7 @@ namespace attnsim {
 
 inline constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// The path with repeated links merged, their weights added, in the order of first use. Throws
+/// The path with repeated links merged, their weights added, in the order of the links. Throws
 /// std::invalid_argument when a link is not below `links` or a weight is not positive and finite.
 std::vector<link_use> merged_path(std::span<const link_use> path, std::size_t links);
 

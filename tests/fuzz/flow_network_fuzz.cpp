@@ -37,7 +37,7 @@ class byte_source {
 
 std::vector<link_use> path(byte_source& in, std::uint32_t links) {
   std::vector<link_use> path;
-  for (std::uint32_t hops = in.below(6); hops > 0; --hops) {
+  for (std::uint32_t hops = in.below(in.below(4) ? 6 : 30); hops > 0; --hops) {
     const std::uint32_t link = in.below(links);
     path.push_back({link, in.below(2) ? 1 : in.number(0.5)});
   }
@@ -45,7 +45,7 @@ std::vector<link_use> path(byte_source& in, std::uint32_t links) {
 }
 
 void run(byte_source in) {
-  const std::uint32_t links = 1 + in.below(10);
+  const std::uint32_t links = 1 + in.below(14);
   std::vector<double> capacities;
   for (std::uint32_t i = 0; i < links; ++i) capacities.push_back(in.number(1e9));
   checked_network network(capacities);

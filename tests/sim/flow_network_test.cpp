@@ -210,12 +210,14 @@ struct random_system {
   double weight() { return below(3) > 0 ? 1 : number(0.5); }
   std::vector<link_use> path(std::uint32_t links) {
     std::vector<link_use> path;
-    for (std::uint32_t hops = below(5); hops > 0; --hops) path.push_back({below(links), weight()});
+    const std::uint32_t longest = below(8) ? 5 : 40;  // rarely all links at once, as a collective
+    for (std::uint32_t hops = below(longest); hops > 0; --hops)
+      path.push_back({below(links), weight()});
     return path;
   }
 
   std::string run() {
-    const std::uint32_t links = 1 + below(12);
+    const std::uint32_t links = 1 + below(16);
     std::vector<double> capacities;
     for (std::uint32_t i = 0; i < links; ++i) capacities.push_back(number(gb));
     checked_network n(capacities);
