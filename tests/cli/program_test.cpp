@@ -1,0 +1,240 @@
+// The command line's contract: what scripts rely on.
+#include "tests/cli/program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace attnsim {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* problem = " --seq 128K --heads 32 --kv-heads 8 --head-dim 128 ";
+
+TEST(predict, json_has_the_contract_keys) {
+  const auto r = run_program(
+      std::string("predict nd-h100-v5 --nodes 2 --schedule attention2d --grid 4x4 --format json") +
+      problem);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto j = json::parse(r.output);
+  EXPECT_EQ(j["cluster"], "nd-h100-v5");
+  EXPECT_EQ(j["ranks"], 16);
+  EXPECT_EQ(j["schedule"], "attention2d");
+  EXPECT_EQ(j["grid"], json({4, 4}));
+  for (const auto* key : {"schema", "tokens", "placement", "time_s", "time_interval_s", "compute_s",
+                          "exposed_communication_s", "bytes_sent_per_rank", "peak_memory_bytes",
+                          "tflops_per_device", "bottleneck", "feasible", "warnings"}) {
+    EXPECT_TRUE(j.contains(key)) << key;
+  }
+  EXPECT_LE(j["time_interval_s"][0], j["time_s"]);
+  EXPECT_GE(j["time_interval_s"][1], j["time_s"]);
+  EXPECT_NEAR(j["compute_s"].get<double>() + j["exposed_communication_s"].get<double>(),
+              j["time_s"], 1e-9);
+  EXPECT_TRUE(j["bottleneck"].contains("kind"));
+  EXPECT_TRUE(j["bottleneck"].contains("name"));
+}
+
+TEST(predict, both_passes_add_up) {
+  const auto time = [](const char* pass) {
+    const auto r =
+        run_program(std::string("predict p5 --nodes 2 --format json --pass ") + pass + problem);
+    return json::parse(r.output)["time_s"].get<double>();
+  };
+  EXPECT_NEAR(time("both"), time("forward") + time("backward"), 1e-9);
+}
+
+TEST(predict, one_rank_is_one_device) {
+  const auto r = run_program(std::string("predict nd-h100-v5 --ranks 1 --format json") + problem);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto j = json::parse(r.output);
+  EXPECT_EQ(j["bytes_sent_per_rank"]["max"], 0);
+  EXPECT_EQ(j["exposed_communication_s"], 0);
+}
+
+TEST(predict, csv_has_a_header_and_a_row) {
+  const auto r = run_program(std::string("predict p5 --nodes 2 --format csv") + problem);
+  EXPECT_EQ(std::count(r.output.begin(), r.output.end(), '\n'), 2);
+  EXPECT_TRUE(r.output.starts_with("schema,")) << r.output;
+}
+
+TEST(predict, closed_form_and_simulation_are_close_on_one_node) {
+  const auto time = [](const char* by) {
+    const auto r =
+        run_program(std::string("predict dgx-h100 --nodes 1 --format json --by ") + by + problem);
+    return json::parse(r.output)["time_s"].get<double>();
+  };
+  EXPECT_NEAR(time("simulation") / time("analytic"), 1, 0.3);
+}
+
+TEST(plan, ranks_candidates) {
+  const auto r =
+      run_program(std::string("plan nd-h100-v5 --nodes 2 --format json --top 3") + problem);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto candidates = json::parse(r.output)["candidates"];
+  ASSERT_EQ(candidates.size(), 3u);
+  EXPECT_LE(candidates[0]["time_s"], candidates[1]["time_s"]);
+  EXPECT_LE(candidates[1]["time_s"], candidates[2]["time_s"]);
+}
+
+TEST(plan, keeps_to_the_schedules_asked_for) {
+  const auto r = run_program(
+      std::string("plan nd-h100-v5 --nodes 1 --format json --schedules ring") + problem);
+  for (const auto& c : json::parse(r.output)["candidates"]) EXPECT_EQ(c["schedule"], "ring");
+}
+
+TEST(plan, quiet_writes_nothing_to_stderr) {
+  EXPECT_EQ(run_program(std::string("plan p5 --nodes 1 --quiet") + problem).messages, "");
+}
+
+TEST(topology, lists_shows_and_checks) {
+  EXPECT_NE(run_program("topology list").output.find("gb200-nvl72"), std::string::npos);
+  EXPECT_EQ(run_program("topology show nd-h100-v5").exit_code, 0);
+  EXPECT_EQ(run_program("topology check nd-h100-v5 --nodes 2").exit_code, 0);
+}
+
+TEST(program, help_version_and_completion) {
+  EXPECT_EQ(run_program("--version").output, "attnsim 0.1.0\n");
+  EXPECT_NE(run_program("predict --help").output.find("Examples:"), std::string::npos);
+  EXPECT_NE(run_program("plan --help").output.find("Examples:"), std::string::npos);
+  const temporary_folder folder;
+  const auto script = folder.write("completion", run_program("completion").output);
+  EXPECT_EQ(std::system(("bash -n " + script).c_str()), 0);
+}
+
+// --- Mistakes: one exact line each, exit 2 for bad input, 3 for what is infeasible, nothing on stdout. ---------------
+
+struct mistake {
+  const char* arguments;
+  int exit_code;
+  const char* message;
+};
+
+class mistakes : public testing::TestWithParam<mistake> {};
+
+TEST_P(mistakes, are_told_in_one_line) {
+  const auto r = run_program(GetParam().arguments);
+  EXPECT_EQ(r.exit_code, GetParam().exit_code) << GetParam().arguments;
+  EXPECT_EQ(r.messages, "attnsim: " + std::string(GetParam().message) + "\n")
+      << GetParam().arguments;
+  EXPECT_EQ(r.output, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    flags, mistakes,
+    testing::Values(
+        mistake{"predict p5 --seq abc", 2,
+                "--seq: 'abc': expected a whole number of at least 1, such as 8, 128K or 1M"},
+        mistake{"predict p5 --seq 0", 2,
+                "--seq: '0': expected a whole number of at least 1, such as 8, 128K or 1M"},
+        mistake{"predict p5 --seq -5", 2,
+                "--seq: '-5': expected a whole number of at least 1, such as 8, 128K or 1M"},
+        mistake{"predict p5 --seq 128K --heads 0", 2,
+                "--heads: '0': expected a whole number of at least 1, such as 8, 128K or 1M"},
+        mistake{"predict p5 --seq 128K --batch 1.5", 2,
+                "--batch: '1.5': expected a whole number of at least 1, such as 8, 128K or 1M"},
+        mistake{"predict p5 --seq 128K --heads 32 --kv-heads 5", 3,
+                "--kv-heads: '5': does not divide 32 heads; feasible: 1, 2, 4, 8, 16, 32"},
+        mistake{"predict p5 --seq 128K --mask sliding", 2,
+                "--mask: 'sliding': expected one of: full, causal"},
+        mistake{"predict p5 --seq 128K --mask full --window 8", 2,
+                "--window: '8': expected a causal mask with a sliding window"},
+        mistake{"predict p5 --seq 128K --dtype int8", 2,
+                "--dtype: 'int8': expected one of: bf16, fp16, fp32"},
+        mistake{"predict p5 --seq 128K --pass sideways", 2,
+                "--pass: 'sideways': expected one of: forward, backward, both"},
+        mistake{"predict p5 --seq 128K --tokens random", 2,
+                "--tokens: 'random': expected one of: contiguous, zigzag, striped"},
+        mistake{"predict p5 --seq 128K --format xml", 2,
+                "--format: 'xml': expected one of: table, json, csv"},
+        mistake{"predict p5 --seq 128K --by guess", 2,
+                "--by: 'guess': expected one of: simulation, analytic"},
+        mistake{"predict p5 --seq 128K --kv-order up", 2,
+                "--kv-order: 'up': expected one of: direct, transposed"},
+        mistake{"predict p5 --seq 128K --reduction tree", 2,
+                "--reduction: 'tree': expected one of: ring, all-to-all"},
+        mistake{"predict p5 --seq 128K --grid 4by4", 2,
+                "--grid: '4by4': expected ROWSxCOLUMNS, such as 8x4"},
+        mistake{"predict p5 --seq 128K --nodes two", 2,
+                "--nodes: 'two': expected a whole number of at least 1, such as 8, 128K or 1M"},
+        mistake{"predict p5 --seq 128K --set nodes", 2, "--set: 'nodes': expected key.path=value"},
+        mistake{"predict p5 --nodes 2 --seq 128K --schedule attention2d --grid 4x2", 3,
+                "--grid: '4x2': has 8 ranks, the cluster 16; feasible: 16x1, 8x2, 4x4, 2x8, 1x16"},
+        mistake{"predict p5 --nodes 1 --seq 128K --schedule ring --grid 4x2", 3,
+                "--grid: '4x2': ring runs on one column of ranks; feasible: 8x1"},
+        mistake{"predict p5 --nodes 1 --seq 128K --schedule attention2d --grid 4x2 --kv-order "
+                "transposed",
+                3,
+                "--grid: '4x2': attention2d needs a square grid for the transposed K/V order; "
+                "feasible: none"},
+        mistake{"predict p5 --nodes 1 --seq 1001", 3,
+                "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 "
+                "to 1008 "
+                "(0.70 % more tokens)"},
+        mistake{"predict p5 --nodes 1 --seq 128K --ranks 9", 3,
+                "--ranks: '9': p5 has 8 devices; feasible: 1 to 8, or more with --nodes"},
+        mistake{"predict p5 --nodes 1 --seq 128K --placement diagonal", 2,
+                "--placement: 'diagonal': expected one of: node-major, row-in-node, "
+                "column-in-node, tile-in-node, "
+                "custom:LIST"},
+        mistake{"predict p5 --nodes 1 --seq 128K --ranks 2 --placement custom:0,0", 2,
+                "--placement: 'custom:0,0': expected custom: and 2 distinct devices of 0 to 7"},
+        mistake{"predict p5 --seq 128K --model llama9", 2,
+                "--model: 'llama9': expected one of: llama2-7b, llama2-70b, llama3-8b, llama3-70b, "
+                "llama3-405b, "
+                "mistral-7b, mixtral-8x7b, qwen2.5-7b, qwen2.5-72b, gpt3-760m, gpt3-2.7b, "
+                "gpt3-13b, gpt3-175b, "
+                "wan2.2-t2v-a14b"},
+        mistake{"plan p5 --seq 128K --top none", 2,
+                "--top: 'none': expected a whole number of at least 1, such as 8, 128K or 1M"},
+        mistake{"plan p5 --nodes 1 --seq 1001", 3,
+                "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 "
+                "to 1008 "
+                "(0.70 % more tokens)"}));
+
+TEST(mistakes, unknown_schedule_lists_the_known) {
+  const auto r = run_program("predict p5 --seq 128K --schedule spiral");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(
+      r.messages.starts_with("attnsim: --schedule: 'spiral': expected one of: ring, attention2d, "))
+      << r.messages;
+}
+
+TEST(mistakes, unknown_cluster_lists_the_shipped) {
+  const auto r = run_program("predict my-cluster --seq 128K");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_NE(r.messages.find("'my-cluster': expected a file or one of: dgx-h100, gb200-nvl72"),
+            std::string::npos)
+      << r.messages;
+}
+
+TEST(mistakes, missing_and_unknown_flags) {
+  EXPECT_EQ(run_program("predict p5").exit_code, 2);
+  EXPECT_EQ(run_program("predict p5 --seq 128K --colour blue").exit_code, 2);
+  EXPECT_EQ(run_program("").exit_code, 2);
+}
+
+TEST(mistakes, in_a_cluster_file_name_file_and_line) {
+  const temporary_folder folder;
+  const auto file = folder.write(
+      "c.yaml",
+      "name: c\ndevice: h100-sxm5\nnodes: 2\ndevices_per_node: 8\n"
+      "node: {links: nvswitch, bandwidth: 450 GB, latency: 1 us}\n"
+      "nics: {per_node: 8, bandwidth: 400 Gb/s, latency: 1 us}\nfabric: {kind: star}\n");
+  const auto r = run_program("predict " + file + " --seq 128K");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_EQ(r.messages,
+            "attnsim: " + file +
+                ":5: node.bandwidth: '450 GB': expected a bandwidth with its unit, such as "
+                "'400 Gb/s' or '50 GB/s'\n");
+}
+
+TEST(mistakes, memory_that_does_not_fit_is_infeasible_but_printed) {
+  const auto r = run_program("predict nd-a100-v4 --nodes 1 --seq 4M --heads 128 --format json");
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_FALSE(json::parse(r.output)["feasible"].get<bool>());
+  EXPECT_NE(r.messages.find("of the device's"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attnsim
