@@ -2,9 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
 #include <random>
-#include <set>
 
 #include "tests/validate/small_runs.hpp"
 
@@ -33,39 +31,6 @@ void expect_correct(const strategy& s, const attention& a, pass_kind pass) {
   }
 }
 
-/// What tells two programs of one grid apart.
-auto outline(const schedule& s) {
-  std::vector<std::array<int, 4>> operations;
-  for (const auto& op : s.program) {
-    operations.push_back({int(op.kind), op.stream, int(op.axes), op.distance});
-  }
-  return std::pair{s.column_major_chunks, operations};
-}
-
-/// Every schedule, grid, order and reduction that some algorithm takes on this many ranks, as far
-/// as they differ.
-std::vector<strategy> strategies(int ranks, const attention& a) {
-  std::vector<strategy> result;
-  for (const auto& algorithm : algorithms()) {
-    for (const auto& [rows, cols] : grids_of(ranks)) {
-      std::set<decltype(outline({}))> known;
-      for (const auto order : {kv_order::direct, kv_order::transposed}) {
-        for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
-          const strategy s{.schedule = std::string(algorithm.name),
-                           .rows = rows,
-                           .cols = cols,
-                           .order = order,
-                           .reduction = reduction};
-          if (!algorithm.refusal(s, a).empty()) continue;
-          const bool is_new = known.insert(outline(make_schedule(s, a, pass_kind::forward))).second;
-          if (is_new) result.push_back(s);
-        }
-      }
-    }
-  }
-  return result;
-}
-
 constexpr token_layout layouts[] = {token_layout::contiguous, token_layout::zigzag,
                                     token_layout::striped};
 constexpr pass_kind passes[] = {pass_kind::forward, pass_kind::backward};
@@ -82,8 +47,9 @@ TEST_P(executor_test, computes_attention) {
         for (const auto pass : passes) {
           ++turn;
           s.tokens = layout;
-          s.partials = turn % 2 ? precision::storage : precision::fp32;
-          s.gradients = turn / 2 % 2 ? precision::storage : precision::fp32;
+          const bool rounds_often = std::max(s.rows, s.cols) > 32;  // beyond bf16's tolerance
+          s.partials = rounds_often || turn % 2 == 0 ? precision::fp32 : precision::storage;
+          s.gradients = rounds_often || turn / 2 % 2 == 0 ? precision::fp32 : precision::storage;
           const attention a{.batch = 1 + turn % 5 / 4,
                             .heads = 4,
                             .kv_heads = 4 >> turn % 3,

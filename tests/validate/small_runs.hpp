@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "kernels/cpu/backend.hpp"
 #include "model/cost/memory.hpp"
@@ -27,6 +29,39 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
   }
   return text + " g=" + std::to_string(a.group_size()) + " batch=" + std::to_string(a.batch) +
          " n=" + std::to_string(a.sequence) + " padding=" + std::to_string(a.padding);
+}
+
+/// What tells two programs of one grid apart.
+inline auto outline(const schedule& s) {
+  std::vector<std::array<int, 4>> operations;
+  for (const auto& op : s.program) {
+    operations.push_back({int(op.kind), op.stream, int(op.axes), op.distance});
+  }
+  return std::pair{s.column_major_chunks, operations};
+}
+
+/// Every schedule, grid, order and reduction that some algorithm takes on this many ranks, as far
+/// as they differ.
+inline std::vector<strategy> strategies(int ranks, const attention& a) {
+  std::vector<strategy> result;
+  for (const auto& algorithm : algorithms()) {
+    for (const auto& [rows, cols] : grids_of(ranks)) {
+      std::set<decltype(outline({}))> known;
+      for (const auto order : {kv_order::direct, kv_order::transposed}) {
+        for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
+          const strategy s{.schedule = std::string(algorithm.name),
+                           .rows = rows,
+                           .cols = cols,
+                           .order = order,
+                           .reduction = reduction};
+          if (!algorithm.refusal(s, a).empty()) continue;
+          const bool is_new = known.insert(outline(make_schedule(s, a, pass_kind::forward))).second;
+          if (is_new) result.push_back(s);
+        }
+      }
+    }
+  }
+  return result;
 }
 
 /// Fills what it allocates with NaN and counts it.

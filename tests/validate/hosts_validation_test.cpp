@@ -1,0 +1,160 @@
+// Predicted against measured on emulated hosts: links are measured by messages between two hosts,
+// then schedules run whole, with waits as compute, and their totals must be what the simulator says
+// for a cluster of such links. Nothing is fitted to the totals.
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/validate/measured_cluster.hpp"
+#include "validate/launch.hpp"
+
+namespace attnsim::validate {
+namespace {
+
+/// As fast as takes about as long for a block as the links for its keys.
+constexpr auto device =
+    "{name: emulated, source: round numbers, peak: {half: 8 GFLOP/s, fp32: 8 GFLOP/s}, "
+    "memory: {capacity: 8 GiB, bandwidth: 1 GB/s}, multiprocessors: 1}";
+
+struct testbed {
+  std::string name;
+  host_network network;
+  std::vector<std::string> runs;
+};
+
+struct measured_run {
+  std::string cluster, name;
+  double predicted = 0, measured = 0, bytes = 0;
+
+  double error() const { return std::abs(predicted - measured) / measured; }
+};
+
+/// Kendall's tau-a: of all pairs of runs, those in the predicted order less those that are not.
+double rank_correlation(const std::vector<measured_run>& runs) {
+  double agreement = 0, pairs = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t j = i + 1; j < runs.size(); ++j, ++pairs) {
+      const double product =
+          (runs[i].predicted - runs[j].predicted) * (runs[i].measured - runs[j].measured);
+      agreement += product > 0 ? 1 : product < 0 ? -1 : 0;
+    }
+  }
+  return agreement / pairs;
+}
+
+std::vector<measured_run> read_runs(const std::string& cluster, const std::string& output) {
+  std::vector<measured_run> runs;
+  std::istringstream lines(output);
+  measured_run r{.cluster = cluster};
+  while (lines >> r.name >> r.predicted >> r.measured >> r.bytes) runs.push_back(r);
+  return runs;
+}
+
+double bytes_on_interfaces(const emulated_hosts& hosts) {
+  double bytes = 0;
+  for (int host = 0; host < hosts.network().hosts; ++host) {
+    for (int rail = 0; rail < hosts.network().rails; ++rail) {
+      bytes += static_cast<double>(hosts.bytes(host, rail).sent);
+    }
+  }
+  return bytes;
+}
+
+/// What hosts send in answer: acknowledgements of 66 bytes, one for each two segments at least and
+/// for each at most; MPI's and the executor's own messages; a connection for each pair of ranks.
+void expect_bytes(double frames, double messages, const host_network& network) {
+  const double data = messages / network.payload_share();
+  const double acknowledgement = 66.0 / (network.mtu + 14.0);
+  EXPECT_GE(frames, data);
+  EXPECT_LE(frames, data * (1.01 + acknowledgement));
+}
+
+std::vector<measured_run> run_on(const testbed& bed) {
+  const emulated_hosts hosts(bed.network);
+  const auto links = measure_links(hosts, LINK_PROBE);
+  const auto file = std::filesystem::temp_directory_path() / ("attnsim-" + bed.name + ".yaml");
+  std::ofstream(file) << cluster_of(bed.network, links, device);
+  launch_request request{
+      .program = RANK, .arguments = {file}, .time_out = std::chrono::seconds(120)};
+  request.arguments.insert(request.arguments.end(), bed.runs.begin(), bed.runs.end());
+  const double before = bytes_on_interfaces(hosts);
+  const auto result = launch(hosts, request);
+  const double frames = bytes_on_interfaces(hosts) - before;
+  std::filesystem::remove(file);
+  EXPECT_EQ(result.failure(), "") << result.errors;
+  if (std::getenv("ATTNSIM_PARTS")) fmt::print("{}", result.errors);
+  const auto runs = read_runs(bed.name, result.output);
+  EXPECT_EQ(runs.size(), bed.runs.size());
+  double messages = 0;
+  for (const auto& r : runs) messages += r.bytes;
+  expect_bytes(frames, messages, bed.network);
+  fmt::print("{}: {:.3f} MB on interfaces, {:.3f} MB of messages ({:.2f} % more)\n", bed.name,
+             frames / 1e6, messages / 1e6, 100 * (frames / messages - 1));
+  return runs;
+}
+
+const testbed testbeds[] = {
+    {"star-4",
+     host_network::star(4, bandwidth(12.5e6)),
+     {"ring:4x1:512:forward", "ring:4x1:512:backward", "attention2d:2x2:512:forward",
+      "attention2d:2x2:256:backward", "attention2d-overlap:2x2:512:backward",
+      "mesh:2x2:512:backward", "mesh:1x4:768:forward", "attention2d:1x4:1024:forward"}},
+    {"star-8",
+     host_network::star(8, bandwidth(12.5e6)),
+     {"ring:8x1:384:forward", "attention2d:2x4:256:forward", "attention2d:4x2:512:forward",
+      "attention2d-overlap:4x2:384:backward", "mesh:4x2:256:backward", "mesh:2x4:512:forward",
+      "attention2d-overlap:2x4:512:forward", "ring:8x1:512:backward"}},
+    {"tree-8",
+     host_network::tree(8, 2, bandwidth(12.5e6), bandwidth(10e6)),
+     {"ring:8x1:256:forward", "ring:8x1:384:backward", "attention2d:4x2:512:forward",
+      "attention2d:2x4:384:forward", "attention2d-overlap:4x2:384:backward",
+      "mesh:4x2:256:backward", "mesh:2x4:256:forward"}},
+    {"tree-16",
+     host_network::tree(16, 4, bandwidth(12.5e6), bandwidth(12.5e6)),
+     {"ring:16x1:256:forward", "attention2d:4x4:256:forward", "attention2d:4x4:192:backward",
+      "attention2d-overlap:4x4:384:forward", "mesh:4x4:256:forward", "mesh:8x2:256:backward",
+      "attention2d:2x8:256:forward"}},
+    {"rails-8",
+     host_network::two_rails(8, bandwidth(6.25e6)),
+     {"ring:8x1:384:forward", "ring:8x1:512:backward", "attention2d:4x2:512:forward",
+      "attention2d:2x4:256:forward", "attention2d-overlap:4x2:384:backward",
+      "mesh:4x2:256:backward", "mesh:2x4:512:forward"}},
+};
+
+TEST(hosts_validation, totals_are_as_predicted) {
+  if (const auto lack = emulated_hosts::missing(); !lack.empty()) GTEST_SKIP() << lack;
+  std::vector<measured_run> all;
+  std::vector<double> errors;
+  fmt::memory_buffer table;
+  const char* only = std::getenv("ATTNSIM_TESTBED");
+  for (const auto& bed : testbeds) {
+    if (only && bed.name != only) continue;
+    const auto runs = run_on(bed);
+    EXPECT_GE(rank_correlation(runs), 0.9) << bed.name;
+    for (const auto& r : runs) {
+      fmt::format_to(std::back_inserter(table), "| {} | {} | {:.1f} | {:.1f} | {:+.1f} |\n",
+                     r.cluster, r.name, r.predicted * 1e3, r.measured * 1e3,
+                     100 * (r.predicted / r.measured - 1));
+      errors.push_back(r.error());
+    }
+    all.insert(all.end(), runs.begin(), runs.end());
+  }
+  fmt::print(
+      "| hosts | schedule:grid:tokens a rank:pass | predicted, ms | measured, ms | error, % |\n"
+      "|---|---|---:|---:|---:|\n{}",
+      fmt::to_string(table));
+  std::sort(errors.begin(), errors.end());
+  ASSERT_FALSE(errors.empty());
+  fmt::print("{} runs, median error {:.1f} %, worst {:.1f} %\n", errors.size(),
+             100 * errors[errors.size() / 2], 100 * errors.back());
+  EXPECT_LE(errors[errors.size() / 2], 0.05);
+  EXPECT_LE(errors.back(), 0.12);
+}
+
+}  // namespace
+}  // namespace attnsim::validate

@@ -1,0 +1,182 @@
+#include "validate/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/backend.hpp"
+#include "model/error.hpp"
+#include "model/schedules/schedules.hpp"
+#include "sim/predict.hpp"
+#include "sim/simulator.hpp"
+#include "validate/transports/inprocess.hpp"
+#include "validate/transports/mpi.hpp"
+
+namespace attnsim::validate {
+namespace {
+
+/// What all ranks of a process share.
+struct pass_plan {
+  pass_plan(const validation_request& r, const strategy& s, pass_kind pass)
+      : question(r.on, r.problem, s, pass) {
+    for (int rank = 0; rank < r.ranks; ++rank) times.push_back(local_times(question, rank));
+  }
+
+  instance question;
+  std::vector<std::vector<seconds>> times;  ///< of local operations, by rank
+};
+
+struct plan {
+  explicit plan(const validation_request& r)
+      : request(r), chosen(complete(r.chosen, r.problem, r.ranks)), expected(r.problem) {
+    for (const auto pass : passes_of(r.pass)) {
+      passes.push_back(std::make_unique<pass_plan>(r, chosen, pass));
+    }
+    if (r.pass == pass_kind::backward && expected.samples() && computes()) {
+      throw input_error("--pass", "backward",
+                        "expected forward or both: backward starts from forward's results, which "
+                        "the reference is too slow for at this size");
+    }
+  }
+
+  bool computes() const { return request.emulates != emulation::waits; }
+
+  const validation_request& request;
+  strategy chosen;
+  oracle expected;
+  std::vector<std::unique_ptr<pass_plan>> passes;
+};
+
+/// One rank's part in a validation.
+class rank_run {
+ public:
+  rank_run(const plan& p, transport& t)
+      : plan_(p),
+        transport_(t),
+        device_(p.request.device ? p.request.device(t.rank()) : kernels::cpu::make_backend()) {}
+
+  validation run() {
+    validation v{.rank = transport_.rank(), .chosen = plan_.chosen};
+    for (const auto& p : plan_.passes) v.passes.push_back(run_pass(*p));
+    return v;
+  }
+
+ private:
+  pass_validation run_pass(const pass_plan& p) {
+    const auto& i = p.question;
+    const auto kind = plan_.request.emulates;
+    emulated_backend emulated(*device_, kind, p.times[static_cast<std::size_t>(transport_.rank())]);
+    const bool plain = kind == emulation::none;
+    executor runs(i.work(), transport_, plain ? *device_ : emulated, plain ? nullptr : &emulated);
+    pass_validation v{
+        .pass = i.program().pass, .program = i.program(), .computed = plan_.computes()};
+    v.predicted_peak = peak_memory(i.work()).peak;
+    const auto first = runs.run(inputs());
+    v.measured_peak = largest(first.peak_memory);
+    if (v.computed) v.numbers = check(first.results);
+    saved_ = first.results;
+    std::vector<timeline> measured;
+    for (int n = 0; n < plan_.request.repeats; ++n) measured.push_back(runs.run(inputs()).times);
+    v.measured = measured.empty() ? first.times : median(std::move(measured));
+    return v;
+  }
+
+  /// Backward starts from what forward left.
+  shard_source inputs() {
+    return [this](tensor what, const token_set& tokens, data_type type) {
+      for (const auto& s : saved_) {
+        if (s.what == what && s.tokens == tokens) return s;
+      }
+      if (plan_.computes()) return plan_.expected.make(what, tokens, type);
+      const auto shape = shape_of(plan_.request.problem, what, size(tokens));
+      return shard{what, tokens, type, std::vector<std::byte>(dense_bytes(type, shape))};
+    };
+  }
+
+  byte_count largest(byte_count own) {
+    const auto value = own.value();
+    blob data(sizeof value);
+    std::memcpy(data.data(), &value, sizeof value);
+    auto most = value;
+    for (const auto& one : transport_.share(data)) {
+      auto other = value;
+      std::memcpy(&other, one.data(), sizeof other);
+      most = std::max(most, other);
+    }
+    return byte_count(most);
+  }
+
+  numerics check(const std::vector<shard>& results) {
+    const auto own = plan_.expected.compare(results);
+    blob data(own.size() * sizeof(tensor_error));
+    std::memcpy(data.data(), own.data(), data.size());
+    std::vector<tensor_error> all;
+    for (const auto& one : transport_.share(data)) {
+      const auto before = all.size();
+      all.resize(before + one.size() / sizeof(tensor_error));
+      std::memcpy(all.data() + before, one.data(), one.size());
+    }
+    return plan_.expected.judge(all);
+  }
+
+  static timeline median(std::vector<timeline> runs) {
+    const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+    std::nth_element(runs.begin(), middle, runs.end(),
+                     [](const auto& a, const auto& b) { return a.duration() < b.duration(); });
+    return std::move(*middle);
+  }
+
+  const plan& plan_;
+  transport& transport_;
+  std::unique_ptr<kernels::backend> device_;
+  std::vector<shard> saved_;
+};
+
+void add(part_time& sum, const part_time& part) {
+  sum.name = part.name;
+  sum.predicted += part.predicted;
+  sum.measured += part.measured;
+}
+
+void add_prediction(const plan& p, validation& v) {
+  for (std::size_t i = 0; i < v.passes.size(); ++i) {
+    auto& pass = v.passes[i];
+    pass.predicted = simulate(p.passes[i]->question, {.record = true});
+    pass.parts = compare(pass.program, pass.predicted, pass.measured);
+    add(v.total, pass.parts[0]);
+    add(v.compute, pass.parts[1]);
+    add(v.exposed_communication, pass.parts[2]);
+    v.passed = v.passed && (!pass.computed || pass.numbers.passed);
+  }
+}
+
+}  // namespace
+
+validation validate(const validation_request& r, transport& t) {
+  if (t.ranks() != r.ranks) {
+    throw input_error("--ranks", std::to_string(r.ranks),
+                      fmt::format("the {} ranks of the job", t.ranks()));
+  }
+  const plan p(r);
+  auto v = rank_run(p, t).run();
+  add_prediction(p, v);
+  return v;
+}
+
+validation validate(const validation_request& r) {
+  if (r.transport == "mpi") return validate(r, *join_mpi(r.time_out));
+  if (r.transport != "inprocess") {
+    throw input_error("--transport", r.transport, "expected one of: inprocess, mpi");
+  }
+  const plan p(r);
+  validation v;
+  run_in_process(r.ranks, r.time_out, [&](transport& t) {
+    auto own = rank_run(p, t).run();
+    if (t.rank() == 0) v = std::move(own);
+  });
+  add_prediction(p, v);
+  return v;
+}
+
+}  // namespace attnsim::validate

@@ -1,0 +1,66 @@
+// Runs a strategy for real and holds it against the oracle and the simulator: what `attnsim
+// validate` prints.
+//
+//   auto v = validate({.on = read_cluster("my-machine.yaml"), .problem = a, .chosen = s, .ranks = 4});
+//
+// With the transport "mpi" the same call is made on every rank of an MPI job; each gets the same
+// answer, and rank 0 is the one to print it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/cluster.hpp"
+#include "model/strategy.hpp"
+#include "sim/timeline.hpp"
+#include "validate/compare.hpp"
+#include "validate/emulated_backend.hpp"
+#include "validate/oracle.hpp"
+#include "validate/transport.hpp"
+
+namespace attnsim::validate {
+
+using device_source = std::function<std::unique_ptr<kernels::backend>(int rank)>;
+
+struct validation_request {
+  const cluster& on;  ///< what the prediction is for, and what an emulated device computes like
+  attention problem;
+  strategy chosen;  ///< need not be completed
+  int ranks = 1;
+  pass_kind pass = pass_kind::forward;
+  std::string transport = "inprocess";  ///< or "mpi"
+  device_source device;                 ///< empty: the CPU, one thread a rank
+  emulation emulates = emulation::none;
+  int repeats = 3;  ///< measured runs, after one for the numbers; the median counts
+  std::chrono::duration<double> time_out{60};  ///< of one operation waiting for its peers
+};
+
+struct pass_validation {
+  pass_kind pass = pass_kind::forward;
+  schedule program;
+  bool computed = true;  ///< false: waits in place of computing, no numbers
+  numerics numbers;
+  byte_count predicted_peak, measured_peak;  ///< memory, of the rank that takes most
+  timeline predicted, measured;
+  std::vector<part_time> parts;  ///< compare.hpp
+};
+
+struct validation {
+  int rank = 0;  ///< of this process; 0 in process
+  strategy chosen;
+  std::vector<pass_validation> passes;
+  part_time total, compute, exposed_communication;  ///< sums over the passes
+  bool passed = true;                               ///< all numbers that were computed
+};
+
+/// Throws what instance throws; input_error for an unknown transport or another number of ranks
+/// than the job has; transport_error that names rank and operation when a rank fails or is late.
+validation validate(const validation_request&);
+
+/// The same on a transport that is there already; all its ranks call it.
+validation validate(const validation_request&, transport&);
+
+}  // namespace attnsim::validate
