@@ -272,7 +272,8 @@ void fair_shares::join(link_id link) {
 
 void fair_shares::release_owned() {
   for (; released_ < changed_.size(); ++released_) {
-    const auto [owner, level] = changed_[released_];
+    const link_id owner = changed_[released_].link;
+    const double level = changed_[released_].level_before;
     const crossing_list& list = lists_[owner];
     if (list.owned == 0) continue;
     const link_id* const links = list.other_links.data();
