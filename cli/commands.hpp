@@ -10,5 +10,6 @@ void add_plan(CLI::App&);
 void add_topology(CLI::App&);
 void add_schedules(CLI::App&);
 void add_completion(CLI::App&);
+void add_validate(CLI::App&);  ///< where the executor is built
 
 }  // namespace attnsim::cli

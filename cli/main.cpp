@@ -1,7 +1,8 @@
-// The program attnsim. Exit codes: 0 done, 1 internal error or failed validation, 2 bad input, 3 infeasible.
+// The program attnsim.
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
+#include "cli/exit.hpp"
 #include "model/error.hpp"
 
 namespace {
@@ -25,6 +26,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   attnsim::cli::add_predict(app);
   attnsim::cli::add_plan(app);
+#ifdef ATTNSIM_HAS_EXECUTION
+  attnsim::cli::add_validate(app);
+#endif
   attnsim::cli::add_topology(app);
   attnsim::cli::add_schedules(app);
   attnsim::cli::add_completion(app);
