@@ -7,6 +7,9 @@
 // (strictly) causal call serves every rank. kv_order::direct leaves keys where they are: any R x C, as Mesh-Attention and
 // TensorRT-LLM do, at the price of more kernel calls under a causal mask.
 //
+// One column, R = P, is the all-gather of Megatron-LM and TransformerEngine (cp_comm_type all_gather) and Llama 3: every
+// rank gets all keys, and backward gathers them again and reduce-scatters dK, dV.
+//
 // Bytes per rank: forward  (C-1) q + (R-1) 2kv + (C-1)(qE + l)                        [+ 2kv off the diagonal]
 //                 backward (C-1)(2q + 2l) + (R-1) 2kv + (C-1) qE + (R-1) 2kvE          [+ 2kvE off the diagonal]
 #include "model/schedules/generators.hpp"
@@ -17,15 +20,17 @@ namespace {
 /// What both passes share: the streams, and keys as each rank keeps them between the passes.
 class attention2d_program {
  public:
-  attention2d_program(const strategy& s, const attention& a, pass_kind pass)
+  attention2d_program(const std::string& name, const strategy& s, const attention& a,
+                      pass_kind pass)
       : s_(s),
-        b_("attention2d", rank_grid({s.rows, s.cols}), pass),
+        b_(name, rank_grid({s.rows, s.cols}), pass),
         row_(b_.stream("row")),
         column_(b_.stream("column")) {
     transposed_ = s.order == kv_order::transposed;
     if (transposed_) b_.use_column_major_chunks();
-    reorders_ = transposed_ && a.mask == mask_kind::causal && s.tokens == token_layout::striped &&
-                s.rows > 1;
+    const bool causal = a.mask == mask_kind::causal;
+    reorders_all_ = causal && transposed_ && s.tokens == token_layout::striped;
+    reorders_keys_ = reorders_all_ || (causal && s.cols == 1 && s.tokens == token_layout::zigzag);
   }
 
   schedule forward();
@@ -33,14 +38,16 @@ class attention2d_program {
 
  private:
   position key_home() const { return {.transposed = transposed_}; }
+  int extent(int axis) const { return axis == along_row ? s_.cols : s_.rows; }
+  bool reorders(int axis) const { return axis == along_row ? reorders_all_ : reorders_keys_; }
 
   /// The chunks of `own` from the ranks along `axis`, in ascending token order where one causal call needs it.
   operands gather(int axis, int stream, const std::vector<tensor>& what, const operands& own,
                   position home) {
-    if (s_.rows * s_.cols == 1) return own;
+    if (extent(axis) == 1) return own;
     const auto all = b_.gathered(what, only(axis), home);
     b_.add(op_kind::all_gather, stream, own, all, only(axis));
-    return reorders_ ? reordered(what, axis, all, home) : all;
+    return reorders(axis) ? reordered(what, axis, all, home) : all;
   }
 
   operands reordered(const std::vector<tensor>& what, int axis, const operands& all,
@@ -53,14 +60,15 @@ class attention2d_program {
 
   /// A buffer for results of the whole row or column, in the token order of its inputs.
   operands results(const std::vector<tensor>& what, int axis, precision format, position home) {
-    home.ascending = reorders_;
+    if (extent(axis) == 1) return b_.chunk(what, home, format);
+    home.ascending = reorders(axis);
     return b_.gathered(what, only(axis), home, format);
   }
 
   /// The same in slot order, as the reduction needs it.
   operands slot_order(const std::vector<tensor>& what, int axis, precision format, position home,
                       const operands& sorted) {
-    if (!reorders_) return sorted;
+    if (extent(axis) == 1 || !reorders(axis)) return sorted;
     const auto all = b_.gathered(what, only(axis), home, format);
     b_.add(op_kind::copy, 0, sorted, all);
     return all;
@@ -75,7 +83,9 @@ class attention2d_program {
   int row_;
   int column_;
   bool transposed_ = false;
-  bool reorders_ = false;
+  bool reorders_all_ = false;  ///< gathered queries and keys into ascending token order
+  bool reorders_keys_ =
+      false;  ///< keys alone: with all of them at hand, each half of a zigzag chunk is one call
 };
 
 schedule attention2d_program::forward() {
@@ -147,6 +157,7 @@ schedule attention2d_program::backward() {
 
 operands attention2d_program::reduce_gradients(const std::vector<tensor>& what, int axis,
                                                int stream, const operands& all, position home) {
+  if (extent(axis) == 1) return all;
   const auto own = b_.chunk(what, home, s_.gradients);
   b_.add(op_kind::reduce_scatter, stream, all, own, only(axis));
   return own;
@@ -155,7 +166,12 @@ operands attention2d_program::reduce_gradients(const std::vector<tensor>& what, 
 }  // namespace
 
 schedule attention2d(const strategy& s, const attention& a, pass_kind pass) {
-  attention2d_program program(s, a, pass);
+  attention2d_program program("attention2d", s, a, pass);
+  return pass == pass_kind::forward ? program.forward() : program.backward();
+}
+
+schedule allgather(const strategy& s, const attention& a, pass_kind pass) {
+  attention2d_program program("allgather", s, a, pass);
   return pass == pass_kind::forward ? program.forward() : program.backward();
 }
 

@@ -9,6 +9,7 @@ namespace attnsim {
 schedule ring(const strategy&, const attention&, pass_kind);
 schedule mesh(const strategy&, const attention&, pass_kind);
 schedule attention2d(const strategy&, const attention&, pass_kind);
+schedule allgather(const strategy&, const attention&, pass_kind);
 schedule attention2d_overlap(const strategy&, const attention&, pass_kind);
 
 constexpr int along_column = 0;

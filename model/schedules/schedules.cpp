@@ -15,6 +15,7 @@ std::string any_grid(const strategy&, const attention&) {
 }
 
 std::string one_column(const strategy& s, const attention&) {
+  if (s.order == kv_order::transposed) return "keeps keys in the direct order";
   return s.cols == 1 ? "" : "runs on one column of ranks";
 }
 
@@ -26,6 +27,8 @@ std::string square_if_transposed(const strategy& s, const attention&) {
 constexpr algorithm table[] = {
     {"ring", "queries stay, keys and values travel round all ranks", "arXiv 2310.01889", ring,
      one_column},
+    {"allgather", "every rank gathers all keys and values (TransformerEngine, Llama 3)",
+     "arXiv 2407.21783, section 3.3.2", allgather, one_column},
     {"attention2d",
      "gathers queries along rows and keys along columns, one kernel call, reduces outputs",
      "arXiv 2503.15758, algorithms 1 and 7", attention2d, square_if_transposed},
