@@ -113,8 +113,8 @@ void fair_shares::settle_alone(bundle_id id) {
     links_[h.link].room = capacities_[h.link];
     levels_[h.link] = unlimited;
   }
-  update_weights(id);
   if (b.flows == 0) return detach(id);
+  update_weights(id);
 
   double level = unlimited;
   link_id slowest = none;
@@ -134,50 +134,45 @@ void fair_shares::settle_alone(bundle_id id) {
   lists_[slowest].owned_weight = lists_[slowest].weights[0];
 }
 
-void fair_shares::crossing_list::resize(std::size_t slots, std::uint32_t new_width,
-                                        link_id padding) {
-  const std::size_t kept = std::min(slots, crossings.size());
-  if (new_width > width) {
-    std::vector<link_id> links(kept * new_width, padding);
-    std::vector<double> weights_there(kept * new_width, 0);
-    for (std::size_t i = 0; i < kept * width; ++i) {
-      links[i / width * new_width + i % width] = other_links[i];
-      weights_there[i / width * new_width + i % width] = other_weights[i];
-    }
-    other_links = std::move(links);
-    other_weights = std::move(weights_there);
-    width = new_width;
+void fair_shares::crossing_list::widen(std::uint32_t new_width, link_id padding) {
+  std::vector<link_id> links(crossings.size() * new_width, padding);
+  std::vector<double> there(crossings.size() * new_width);
+  for (std::size_t i = 0; i < other_links.size(); ++i) {
+    links[i / width * new_width + i % width] = other_links[i];
+    there[i / width * new_width + i % width] = other_weights[i];
   }
-  crossings.resize(slots);
-  weights.resize(slots);
-  other_links.resize(row(slots), padding);
-  other_weights.resize(row(slots), 0);
+  other_links = std::move(links);
+  other_weights = std::move(there);
+  width = new_width;
 }
 
+void fair_shares::crossing_list::push(const crossing& last) {
+  crossings.push_back(last);
+  weights.push_back(0);
+  for (std::uint32_t i = 0; i < width; ++i) {
+    other_links.push_back(0);
+    other_weights.push_back(0);
+  }
+}
+
+void fair_shares::crossing_list::pop() {
+  crossings.pop_back();
+  weights.pop_back();
+  for (std::uint32_t i = 0; i < width; ++i) {
+    other_links.pop_back();
+    other_weights.pop_back();
+  }
+}
+
+// Leaves the rows to write_rows().
 void fair_shares::attach(bundle_id id) {
   const bundle_state& b = bundles_[id];
   for (std::uint32_t i = b.first_hop; i < b.end_hop; ++i) {
     crossing_list& list = lists_[hops_[i].link];
-    const std::size_t slot = list.crossings.size();
-    list.resize(slot + 1, std::max(list.width, is_long(b) ? 0 : other_links(b)), nowhere_);
+    hops_[i].slot = static_cast<std::uint32_t>(list.crossings.size());
+    list.push({id, i});
     list.long_paths += is_long(b);
-    list.crossings[slot] = {id, i};
-    hops_[i].slot = static_cast<std::uint32_t>(slot);
-  }
-  write_rows(id);
-}
-
-void fair_shares::write_rows(bundle_id id) {
-  for (const hop& here : hops(bundles_[id])) {
-    crossing_list& list = lists_[here.link];
-    list.weights[here.slot] = here.weight;
-    if (is_long(bundles_[id])) continue;
-    std::size_t i = list.row(here.slot);
-    for (const hop& h : hops(bundles_[id])) {
-      if (&h == &here) continue;
-      list.other_links[i] = h.link;
-      list.other_weights[i++] = h.weight;
-    }
+    if (!is_long(b) && other_links(b) > list.width) list.widen(other_links(b), nowhere_);
   }
 }
 
@@ -185,10 +180,27 @@ void fair_shares::detach(bundle_id id) {
   disown(id);
   for (const hop& h : hops(bundles_[id])) {
     crossing_list& list = lists_[h.link];
-    const std::size_t last = list.crossings.size() - 1;
-    exchange(h.link, h.slot, static_cast<std::uint32_t>(last));
-    list.resize(last, list.width, nowhere_);
+    exchange(h.link, h.slot, static_cast<std::uint32_t>(list.crossings.size() - 1));
+    list.pop();
     list.long_paths -= is_long(bundles_[id]);
+  }
+  bundles_[id].flows_before = 0;
+}
+
+void fair_shares::write_rows(bundle_id id) {
+  const bundle_state& b = bundles_[id];
+  for (const hop& here : hops(b)) {
+    crossing_list& list = lists_[here.link];
+    list.weights[here.slot] = here.weight;
+    link_id* link = list.other_links.data() + list.row(here.slot);
+    double* weight = list.other_weights.data() + list.row(here.slot);
+    link_id* const end = link + list.width;
+    for (std::uint32_t i = b.first_hop; i < b.end_hop && !is_long(b); ++i) {
+      if (&hops_[i] == &here) continue;
+      *link++ = hops_[i].link;
+      *weight++ = hops_[i].weight;
+    }
+    for (; link != end; *link++ = nowhere_) *weight++ = 0;
   }
 }
 
@@ -250,8 +262,12 @@ void fair_shares::open_region() {
   release_owned();
   for (const bundle_id id : touched_) {
     if (bundles_[id].flows_before > 0) count_released(id, -1);
-    update_weights(id);
-    bundles_[id].flows > 0 ? count_released(id, 1) : detach(id);
+    if (bundles_[id].flows == 0) {
+      detach(id);
+    } else {
+      update_weights(id);
+      count_released(id, 1);
+    }
   }
 }
 

@@ -139,7 +139,9 @@ class fair_shares {
     double owned_weight = 0;
 
     std::size_t row(std::size_t slot) const { return slot * width; }
-    void resize(std::size_t slots, std::uint32_t new_width, link_id padding);
+    void widen(std::uint32_t new_width, link_id padding);
+    void push(const crossing& last);
+    void pop();
   };
 
   static constexpr std::uint32_t longest_row = 8;

@@ -169,7 +169,7 @@ void flow_network::solve() {
     const double moved =
         move.from == fair_shares::none ? 0 : links_[move.from].served - bundle.origin;
     bundle.origin = links_[shares_.owner(move.bundle)].served - moved;
-    enqueue_first(move.bundle);
+    mark_restless(move.bundle);
   }
   for (const bundle_id id : restless_) {
     bundles_[id].restless = false;
@@ -202,6 +202,7 @@ void flow_network::enqueue_first(bundle_id id) {
 void flow_network::schedule(link_id id) {
   link_state& link = links_[id];
   if (link.is_recorded) note_load(id);
+  if (link.queue.empty()) return completions_.erase(id);
   if (link.served > shares_.level(id) * second_of_service ||
       link.queue.size() > 2 * shares_.owned(id) + 8) {
     restart_count(id);
@@ -237,8 +238,13 @@ void flow_network::note_load(link_id link) {
 }
 
 void flow_network::disturb(bundle_id id) {
+  shares_.set_flows(id, static_cast<std::uint32_t>(bundles_[id].flows.size()));
+  mark_restless(id);
+}
+
+// Its first flow is to be queued anew once rates are solved.
+void flow_network::mark_restless(bundle_id id) {
   bundle_state& bundle = bundles_[id];
-  shares_.set_flows(id, static_cast<std::uint32_t>(bundle.flows.size()));
   if (bundle.restless) return;
   bundle.restless = true;
   restless_.push_back(id);

@@ -125,6 +125,7 @@ class flow_network {
   void complete_on(link_id link, picoseconds now);
   void complete_first(bundle_id id);
   void disturb(bundle_id id);
+  void mark_restless(bundle_id id);
 
   double rate_of(bundle_id id) const;
   double moved_each(bundle_id id) const;
