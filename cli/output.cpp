@@ -1,6 +1,7 @@
 #include "cli/output.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -135,21 +136,20 @@ std::string to_table(const std::vector<prediction>& ranked) {
 }
 
 std::string to_csv(const std::vector<prediction>& list) {
-  std::string header, rows;
+  std::vector<std::string> header, rows;
   for (const auto& p : list) {
-    const auto flat = to_json(p).flatten();
-    std::string row;
-    header.clear();
-    for (const auto& [key, value] : flat.items()) {
+    std::vector<std::string> names, fields;
+    for (const auto& [key, value] : to_json(p).flatten().items()) {
       if (key.starts_with("/warnings")) continue;
       auto name = key.substr(1);
       std::replace(name.begin(), name.end(), '/', '.');
-      header += (header.empty() ? "" : ",") + csv_field(name);
-      row += (row.empty() ? "" : ",") + csv_field(value);
+      names.push_back(csv_field(name));
+      fields.push_back(csv_field(value));
     }
-    rows += row + "\n";
+    header = std::move(names);
+    rows.push_back(fmt::format("{}\n", fmt::join(fields, ",")));
   }
-  return header + "\n" + rows;
+  return fmt::format("{}\n{}", fmt::join(header, ","), fmt::join(rows, ""));
 }
 
 }  // namespace attnsim::cli

@@ -20,7 +20,7 @@ struct plan_flags {
   workload_flags workload;
   strategy_flags strategy;
   output_flags output;
-  std::string schedules, top = "10";
+  std::string schedules, top = "20";
   bool explain = false;
 };
 

@@ -118,13 +118,22 @@ void drop_unfitting(std::vector<candidate>& candidates, byte_count memory,
 void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
   const seconds limit = sorted.front().estimate * request.slack;
   std::map<std::pair<std::string, int>, std::size_t> of_grid;
+  std::map<std::string, std::size_t> of_schedule;
   std::size_t kept = 0;
   std::erase_if(sorted, [&](const candidate& one) {
     const bool among_grid = ++of_grid[{one.chosen.schedule, one.chosen.rows}] <= request.per_grid;
-    const bool keep = among_grid && (one.estimate <= limit || kept < request.least);
+    const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
+    const bool keep =
+        first_of_schedule || (among_grid && (one.estimate <= limit || kept < request.least));
     kept += keep;
     return !keep;
   });
+}
+
+/// Two names of one thing: attention2d on one column is allgather, mesh's forward pass with one query chunk is ring's.
+bool same_result(const prediction& a, const prediction& b) {
+  return a.chosen.rows == b.chosen.rows && a.time == b.time &&
+         a.most_bytes_sent == b.most_bytes_sent;
 }
 
 /// The best of each schedule and grid, best first.
@@ -136,7 +145,8 @@ std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
   std::vector<prediction> best;
   for (auto& p : all) {
     const bool seen = std::any_of(best.begin(), best.end(), [&](const prediction& b) {
-      return b.chosen.schedule == p.chosen.schedule && b.chosen.rows == p.chosen.rows;
+      return (b.chosen.schedule == p.chosen.schedule && b.chosen.rows == p.chosen.rows) ||
+             same_result(b, p);
     });
     if (!seen) best.push_back(std::move(p));
   }

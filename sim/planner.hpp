@@ -2,7 +2,7 @@
 // allows is estimated by the closed form; the best by that are simulated and ranked by simulation.
 //
 // Pruning: of each schedule and grid the `per_grid` best estimates are simulated, if within `slack` of the best estimate of
-// all or among the `least` best. The closed form ignores contention between patterns, so it can be too low but hardly too
+// all or among the `least` best; and of each schedule the best in any case. The closed form ignores contention between patterns, so it can be too low but hardly too
 // high; tests compare the result with exhaustive simulation on small clusters.
 #pragma once
 
