@@ -64,6 +64,31 @@ TEST_P(executor_test, computes_attention) {
   }
 }
 
+/// Random shapes, most with padding, on random strategies.
+TEST(executor, computes_attention_of_random_shapes) {
+  std::mt19937 random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < 150; ++i) {
+    const int ranks = 1 + below(9), kv_heads = 1 + below(3);
+    const std::int64_t tokens = 1 + below(40 * ranks);
+    attention a{.batch = 1 + below(2),
+                .heads = kv_heads * (1 + below(4)),
+                .kv_heads = kv_heads,
+                .head_dim = 8 * (1 + below(4)),
+                .sequence = tokens,
+                .mask = mask_kind(below(2)),
+                .dtype = data_type::fp32};
+    if (a.mask == mask_kind::causal && below(3) == 0)
+      a.window = 1 + below(static_cast<int>(tokens));
+    const auto possible = strategies(ranks, a);
+    auto s = possible[static_cast<std::size_t>(below(static_cast<int>(possible.size())))];
+    s.tokens = layouts[below(3)];
+    a.sequence = padded_sequence(tokens, s.tokens, ranks);
+    a.padding = a.sequence - tokens;
+    expect_correct(s, a, passes[below(2)]);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(ranks, executor_test, testing::Values(1, 2, 3, 4, 6, 8, 9, 16, 64),
                          testing::PrintToStringParamName());
 

@@ -21,10 +21,47 @@ constexpr auto device =
     "{name: emulated, source: round numbers, peak: {half: 8 GFLOP/s, fp32: 8 GFLOP/s}, "
     "memory: {capacity: 8 GiB, bandwidth: 1 GB/s}, multiprocessors: 1}";
 
+/// What a host has handed to its link waits there, and MPI's answers to its peers behind it. With
+/// buffers that hold a few ms the links are as good as in a cluster, where they hold microseconds.
+constexpr auto send_buffer = "32768";
+
 struct testbed {
   std::string name;
   host_network network;
   std::vector<std::string> runs;
+};
+
+/// Jumbo frames: fewer packets for the processor that plays all hosts and switches.
+host_network with_large_frames(host_network n) {
+  n.mtu = 4500;
+  return n;
+}
+
+constexpr bandwidth rate{12.5e6};
+
+const testbed testbeds[] = {
+    {"star-4",
+     host_network::star(4, rate),
+     {"ring:4x1:768:forward", "ring:4x1:512:backward", "attention2d:2x2:512:forward",
+      "attention2d:2x2:256:backward", "attention2d-overlap:2x2:768:backward",
+      "mesh:2x2:1024:forward", "attention2d:1x4:1024:forward"}},
+    {"star-8",
+     host_network::star(8, rate),
+     {"ring:8x1:1024:forward", "attention2d:2x4:512:forward", "attention2d:4x2:768:forward",
+      "attention2d-overlap:4x2:384:backward", "mesh:4x2:256:backward", "mesh:2x4:1024:forward"}},
+    {"tree-8",
+     host_network::tree(8, 4, rate, bandwidth(10e6)),
+     {"ring:8x1:768:forward", "attention2d:4x2:768:forward", "attention2d:2x4:512:forward",
+      "attention2d-overlap:4x2:384:backward", "mesh:4x2:256:backward", "mesh:2x4:1024:forward"}},
+    {"tree-16",
+     host_network::tree(16, 4, rate, rate),
+     {"ring:16x1:1024:forward", "attention2d:4x4:256:forward", "attention2d:4x4:512:backward",
+      "attention2d-overlap:4x4:384:forward", "mesh:4x4:768:forward", "mesh:8x2:256:backward"}},
+    {"rails-4",
+     host_network::two_rails(4, rate),
+     {"ring:4x1:1024:forward", "attention2d:2x2:1024:forward", "attention2d:2x2:512:backward",
+      "attention2d-overlap:2x2:768:backward", "mesh:2x2:768:forward",
+      "attention2d:1x4:1536:forward"}},
 };
 
 struct measured_run {
@@ -75,10 +112,10 @@ void expect_bytes(double frames, double messages, const host_network& network) {
 }
 
 std::vector<measured_run> run_on(const testbed& bed) {
-  const emulated_hosts hosts(bed.network);
+  const emulated_hosts hosts(with_large_frames(bed.network));
   const auto links = measure_links(hosts, LINK_PROBE);
   const auto file = std::filesystem::temp_directory_path() / ("attnsim-" + bed.name + ".yaml");
-  std::ofstream(file) << cluster_of(bed.network, links, device);
+  std::ofstream(file) << cluster_of(hosts.network(), links, device);
   launch_request request{
       .program = RANK, .arguments = {file}, .time_out = std::chrono::seconds(120)};
   request.arguments.insert(request.arguments.end(), bed.runs.begin(), bed.runs.end());
@@ -92,43 +129,15 @@ std::vector<measured_run> run_on(const testbed& bed) {
   EXPECT_EQ(runs.size(), bed.runs.size());
   double messages = 0;
   for (const auto& r : runs) messages += r.bytes;
-  expect_bytes(frames, messages, bed.network);
+  expect_bytes(frames, messages, hosts.network());
   fmt::print("{}: {:.3f} MB on interfaces, {:.3f} MB of messages ({:.2f} % more)\n", bed.name,
              frames / 1e6, messages / 1e6, 100 * (frames / messages - 1));
   return runs;
 }
 
-const testbed testbeds[] = {
-    {"star-4",
-     host_network::star(4, bandwidth(12.5e6)),
-     {"ring:4x1:512:forward", "ring:4x1:512:backward", "attention2d:2x2:512:forward",
-      "attention2d:2x2:256:backward", "attention2d-overlap:2x2:512:backward",
-      "mesh:2x2:512:backward", "mesh:1x4:768:forward", "attention2d:1x4:1024:forward"}},
-    {"star-8",
-     host_network::star(8, bandwidth(12.5e6)),
-     {"ring:8x1:384:forward", "attention2d:2x4:256:forward", "attention2d:4x2:512:forward",
-      "attention2d-overlap:4x2:384:backward", "mesh:4x2:256:backward", "mesh:2x4:512:forward",
-      "attention2d-overlap:2x4:512:forward", "ring:8x1:512:backward"}},
-    {"tree-8",
-     host_network::tree(8, 2, bandwidth(12.5e6), bandwidth(10e6)),
-     {"ring:8x1:256:forward", "ring:8x1:384:backward", "attention2d:4x2:512:forward",
-      "attention2d:2x4:384:forward", "attention2d-overlap:4x2:384:backward",
-      "mesh:4x2:256:backward", "mesh:2x4:256:forward"}},
-    {"tree-16",
-     host_network::tree(16, 4, bandwidth(12.5e6), bandwidth(12.5e6)),
-     {"ring:16x1:256:forward", "attention2d:4x4:256:forward", "attention2d:4x4:192:backward",
-      "attention2d-overlap:4x4:384:forward", "mesh:4x4:256:forward", "mesh:8x2:256:backward",
-      "attention2d:2x8:256:forward"}},
-    {"rails-8",
-     host_network::two_rails(8, bandwidth(6.25e6)),
-     {"ring:8x1:384:forward", "ring:8x1:512:backward", "attention2d:4x2:512:forward",
-      "attention2d:2x4:256:forward", "attention2d-overlap:4x2:384:backward",
-      "mesh:4x2:256:backward", "mesh:2x4:512:forward"}},
-};
-
 TEST(hosts_validation, totals_are_as_predicted) {
   if (const auto lack = emulated_hosts::missing(); !lack.empty()) GTEST_SKIP() << lack;
-  std::vector<measured_run> all;
+  setenv("OMPI_MCA_btl_tcp_sndbuf", send_buffer, 1);
   std::vector<double> errors;
   fmt::memory_buffer table;
   const char* only = std::getenv("ATTNSIM_TESTBED");
@@ -142,7 +151,6 @@ TEST(hosts_validation, totals_are_as_predicted) {
                      100 * (r.predicted / r.measured - 1));
       errors.push_back(r.error());
     }
-    all.insert(all.end(), runs.begin(), runs.end());
   }
   fmt::print(
       "| hosts | schedule:grid:tokens a rank:pass | predicted, ms | measured, ms | error, % |\n"

@@ -40,8 +40,8 @@ inline std::string cluster_of(const host_network& n, const std::vector<link_meas
   std::string vertices, cables;
   for (int h = 0; h < n.hosts; ++h) {
     vertices += fmt::format("  - {{name: h{0}, kind: device, node: {0}}}\n", h);
-    cables +=
-        cable(fmt::format("h{}", h), fmt::format("leaf{}", h / per_leaf), leaf.both_ways_fit, half);
+    cables += cable_line(fmt::format("h{}", h), fmt::format("leaf{}", h / per_leaf),
+                         leaf.both_ways_fit, half);
   }
   for (int l = 0; l < leaves; ++l)
     vertices += fmt::format("  - {{name: leaf{}, kind: switch}}\n", l);

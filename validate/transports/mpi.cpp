@@ -28,7 +28,7 @@ struct task {
   int lane;
   const std::vector<outgoing>& sends;
   const std::vector<incoming>& receives;
-  clock::time_point deadline;
+  clock::time_point posted, deadline;
   std::vector<MPI_Request> requests;
   std::vector<int> peers;  ///< of the requests
   enum class state { pending, done, late } is = state::pending;
@@ -88,6 +88,7 @@ class mpi_transport final : public host_transport {
     task t{.lane = lane,
            .sends = sends,
            .receives = receives,
+           .posted = clock::now(),
            .deadline = clock::now() + std::chrono::duration_cast<clock::duration>(time_out())};
     std::unique_lock lock(mutex_);
     if (!failed_) {
@@ -118,7 +119,7 @@ class mpi_transport final : public host_transport {
       lock.lock();
       for (const auto& [t, state] : ended) t->is = state;
       if (!ended.empty()) changed_.notify_all();
-      if (ended.empty() && arrived_.empty()) changed_.wait_for(lock, pause);
+      if (ended.empty() && arrived_.empty()) changed_.wait_for(lock, pause(active));
     }
     if (!failed_) leave();
   }
@@ -185,6 +186,14 @@ class mpi_transport final : public host_transport {
     return ended;
   }
 
+  /// Until the next poll: at most a hundredth of the time that the newest task has run.
+  static clock::duration pause(const std::list<task*>& active) {
+    using std::chrono::microseconds;
+    auto shortest = clock::duration::max();
+    for (const auto* t : active) shortest = std::min(shortest, (clock::now() - t->posted) / 100);
+    return std::clamp<clock::duration>(shortest, microseconds(50), microseconds(500));
+  }
+
   static void cancel(task& t) {
     for (auto& request : t.requests) {
       int complete = 0;
@@ -200,8 +209,6 @@ class mpi_transport final : public host_transport {
     }
     return -1;
   }
-
-  static constexpr std::chrono::microseconds pause{50};
 
   std::mutex mutex_;
   std::condition_variable changed_;
