@@ -24,6 +24,10 @@ namespace attnsim::kernels {
 enum class stream_id : std::int32_t {};
 enum class event_id : std::int32_t {};
 
+/// Where both kinds are ready to start, work of high streams comes first, if the device has
+/// priorities.
+enum class stream_priority : std::uint8_t { normal, high };
+
 /// A tensor in device memory, of a type known at run time. Owns nothing.
 struct device_tensor {
   data_type type = data_type::fp32;
@@ -80,7 +84,8 @@ class backend {
   // Streams last as long as the back end. call() runs a host function in stream order; it must not
   // call the back end (cudaLaunchHostFunc). native_stream() is the cudaStream_t for libraries that
   // enqueue by themselves (NCCL), nullptr where there is none.
-  virtual stream_id create_stream() = 0;
+  virtual stream_id create_stream(stream_priority priority) = 0;
+  stream_id create_stream() { return create_stream(stream_priority::normal); }
   virtual void call(stream_id stream, std::function<void()> function) = 0;
   virtual void synchronize(stream_id stream) = 0;
   virtual void* native_stream(stream_id stream) = 0;

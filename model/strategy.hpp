@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/launch_order.hpp"
 #include "model/schedule.hpp"
 #include "model/tokens.hpp"
 
@@ -32,6 +33,7 @@ struct strategy {
   reduction_kind reduction = reduction_kind::ring;
   precision partials = precision::storage;   ///< partial outputs on the wire
   precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
+  launch_order launch = launch_order::communication_first;
   double block_cost =
       0;  ///< mesh: time of one block of the tile over that of one query chunk's transfer
 };

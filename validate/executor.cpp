@@ -61,7 +61,11 @@ executor::executor(const workload& w, transport& t, kernels::backend& device,
       observer_(observer),
       clock_offset_(t.clock_offset()) {
   const auto& s = w.program();
-  for (std::size_t i = 0; i < s.streams.size(); ++i) streams_.push_back(device.create_stream());
+  for (std::size_t i = 0; i < s.streams.size(); ++i) {
+    const auto priority =
+        i == 0 ? kernels::stream_priority::normal : kernels::stream_priority::high;
+    streams_.push_back(device.create_stream(priority));
+  }
   for (const auto& op : s.program) {
     if (!is_communication(op.kind) || lane_of(op) >= 0) continue;
     const auto axes = members_of(s, op);

@@ -22,7 +22,8 @@ class forwarding_backend : public kernels::backend {
   void copy(stream_id s, void* destination, const void* source, std::size_t bytes) override {
     inner_.copy(s, destination, source, bytes);
   }
-  stream_id create_stream() override { return inner_.create_stream(); }
+  using backend::create_stream;
+  stream_id create_stream(kernels::stream_priority p) override { return inner_.create_stream(p); }
   void call(stream_id s, std::function<void()> f) override { inner_.call(s, std::move(f)); }
   void synchronize(stream_id s) override { inner_.synchronize(s); }
   void* native_stream(stream_id s) override { return inner_.native_stream(s); }

@@ -59,7 +59,8 @@ class cpu_backend final : public backend {
     call(stream, [=] { std::memcpy(destination, source, bytes); });
   }
 
-  stream_id create_stream() override {
+  using backend::create_stream;
+  stream_id create_stream(stream_priority) override {
     streams_.push_back(std::make_unique<cpu::stream>(options_.streams));
     return stream_id(streams_.size() - 1);
   }

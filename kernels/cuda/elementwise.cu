@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/block.cuh"
+#include "kernels/cuda/elementwise.hpp"
 #include "model/error.hpp"
 
 namespace attnsim::kernels::cuda {
@@ -163,6 +164,34 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+/// O = dO delta / |dO|^2 by a group of lanes a row, 8 elements a lane.
+__global__ void __launch_bounds__(threads)
+    output_with_delta_run(sizes s, operand d_o, operand delta, operand o, int lanes) {
+  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
+  const int lane = threadIdx.x % lanes;
+  const std::int64_t rows = s.batch * s.tokens * s.heads;
+  const bool valid = group < rows;
+  const std::int64_t token = valid ? group / s.heads : 0;
+  const int head = valid ? static_cast<int>(group % s.heads) : 0,
+            batch = static_cast<int>(token / s.tokens);
+  float square = 0, x[8];
+  for (int chunk = lane; valid && chunk < s.chunks; chunk += lanes) {
+    d_o.load(x, batch, token % s.tokens, head, chunk * 8);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) square += x[e] * x[e];
+  }
+  for (int step = lanes / 2; step > 0; step /= 2) square += __shfl_xor_sync(~0u, square, step);
+  if (!valid) return;
+  const float factor =
+      square > 0 ? *delta.statistic(batch, token % s.tokens, head) / square : 0.f;
+  for (int chunk = lane; chunk < s.chunks; chunk += lanes) {
+    d_o.load(x, batch, token % s.tokens, head, chunk * 8);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) x[e] *= factor;
+    o.store(x, batch, token % s.tokens, head, chunk * 8);
+  }
+}
+
 struct row_launch {
   sizes s;
   int lanes;
@@ -243,6 +272,14 @@ void merge(const extents& shape, const tensor& o, tensor_view<float> l, const te
   check(cudaGetLastError(), "merge");
 }
 
+void output_with_delta(const extents& shape, const tensor& d_o, tensor_view<const float> delta,
+                       const tensor& o, stream queue) {
+  const row_launch r = rows_of(shape);
+  if (r.blocks == 0) return;
+  output_with_delta_run<<<r.blocks, threads, 0, queue>>>(r.s, d_o, delta, o, r.lanes);
+  check(cudaGetLastError(), "output_with_delta");
+}
+
 void accumulate(const extents& shape, const tensor& to, const tensor& from, stream queue) {
   const operand a = to, b = from;
   run(shape, queue, "accumulate", [=] __device__(int batch, std::int64_t token, int head, int d) {
@@ -300,6 +337,19 @@ void interleave(const extents& shape, std::int64_t parts, const tensor& to, cons
 void deinterleave(const extents& shape, std::int64_t parts, const tensor& to, const tensor& from,
                   stream queue) {
   reorder(shape, parts, to, from, true, queue);
+}
+
+void fill(const extents& shape, const tensor& to, float value, stream queue) {
+  const operand a = to;
+  const bool statistics = shape.head_dim == 1;
+  run(shape, queue, "fill", [=] __device__(int batch, std::int64_t token, int head, int d) {
+    if (statistics) {
+      *a.statistic(batch, token, head) = value;
+      return;
+    }
+    const float x[8] = {value, value, value, value, value, value, value, value};
+    a.store(x, batch, token, head, d);
+  });
 }
 
 void clear(const extents& shape, const tensor& o, tensor_view<float> l, stream queue) {

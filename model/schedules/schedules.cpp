@@ -93,7 +93,9 @@ strategy complete(strategy s, const attention& a, int ranks) {
 }
 
 schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
-  return find_algorithm(s.schedule).generate(s, a, pass);
+  auto program = find_algorithm(s.schedule).generate(s, a, pass);
+  return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
+                                                 : program;
 }
 
 }  // namespace attnsim

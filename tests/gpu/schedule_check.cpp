@@ -1,0 +1,174 @@
+// Every schedule, grid, order and reduction that some algorithm takes on this many ranks, run over NCCL on GPUs, forward
+// and backward, against the fp64 oracle:
+//   tests/gpu/launch RANKS schedule_check [--kernel cuda|cudnn] [--seconds N] [--tokens-per-rank N] [--csv FILE]
+//   ... [--fail hang|kill --rank R --time-out S]    that rank stops or ends in the middle, the others must say so
+// Memory starts as NaN. --seconds: after so long the rest is left out (and counted). Prints a line a problem and pass.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "tests/gpu/rank.hpp"
+#include "tests/validate/small_runs.hpp"
+
+namespace attnsim::validate {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Leaves a run at its first local operation.
+class deserter final : public local_observer {
+ public:
+  explicit deserter(bool killed) : killed_(killed) {}
+  void begin(kernels::stream_id, std::size_t) override {
+    if (killed_) raise(SIGKILL);
+    sleep(600);
+  }
+  void end(kernels::stream_id, std::size_t) override {}
+
+ private:
+  bool killed_;
+};
+
+struct tally {
+  int runs = 0, failed = 0, left_out = 0;
+  double worst = 0, seconds = 0;
+};
+
+class checker {
+ public:
+  checker(const options& o, const job_place& place)
+      : options_(o),
+        net_(join(o, place)),
+        device_(make_device(
+            {.kernel = o.text("kernel", "cuda"), .local_rank = place.local_rank, .poison = true})),
+        csv_(place.rank == 0 && !o.text("csv", "").empty()
+                 ? std::fopen(o.text("csv", "").c_str(), "a")
+                 : nullptr) {}
+  ~checker() {
+    if (csv_) std::fclose(csv_);
+  }
+
+  bool run() {
+    if (const auto how = options_.text("fail", ""); !how.empty()) return desert(how == "kill");
+    bool correct = true;
+    for (const auto mask : {mask_kind::causal, mask_kind::full}) {
+      for (const int kv_heads : {1, 4}) {
+        const bool full = mask == mask_kind::full;
+        correct = problem(mask, full ? 5 - kv_heads : kv_heads) && correct;
+      }
+    }
+    return correct;
+  }
+
+ private:
+  bool first() const { return net_->rank() == 0; }
+
+  bool problem(mask_kind mask, int kv_heads) {
+    const int ranks = net_->ranks();
+    const int each = options_.count("tokens-per-rank", ranks < 4 ? 300 : 640 / ranks);
+    const attention a{.heads = 4,
+                      .kv_heads = kv_heads,
+                      .head_dim = kv_heads == 1 && ranks <= 4 ? 128 : 64,
+                      .sequence = each * ranks,
+                      .mask = mask,
+                      .dtype = kv_heads == 1 ? data_type::bf16 : data_type::fp16};
+    const oracle expected(a, 1e12);
+    bool correct = true;
+    for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+      tally t;
+      int turn = 0;
+      for (auto s : strategies(ranks, a)) {
+        s.tokens = mask == mask_kind::full ? token_layout::contiguous : token_layout(turn++ % 3);
+        s.partials = s.gradients = turn % 2 ? precision::storage : precision::fp32;
+        one(s, a, pass, expected, t);
+      }
+      if (first()) {
+        fmt::print(
+            "{} ranks, {}, {}, {}, {} heads of {}, {} K/V: {} runs, {} failed, {} left out, "
+            "largest relative error {:.2e}, {:.1f} s\n",
+            ranks, device_->name(), name_of(pass), name_of(mask), a.heads, a.head_dim, kv_heads,
+            t.runs, t.failed, t.left_out, t.worst, t.seconds);
+        std::fflush(stdout);
+      }
+      correct = correct && t.failed == 0;
+    }
+    return correct;
+  }
+
+  void one(const strategy& s, const attention& a, pass_kind pass, const oracle& expected,
+           tally& t) {
+    if (!goes_on()) {
+      ++t.left_out;
+      return;
+    }
+    const auto from = clock::now();
+    const auto program = make_schedule(s, a, pass);
+    const workload work(program, a, s.tokens, true);
+    executor runs(work, *net_, *device_);
+    const auto done = runs.run(expected.source());
+    const auto numbers = judged(expected, expected.compare(done.results));
+    ++t.runs;
+    t.worst = std::max(t.worst, numbers.relative_error);
+    t.seconds += std::chrono::duration<double>(clock::now() - from).count();
+    if (!numbers.passed) ++t.failed;
+    if (!first()) return;
+    if (!numbers.passed)
+      fmt::print("FAILED: {}: relative error {:.3e}, largest {:.3e}\n", label(s, a, pass),
+                 numbers.relative_error, numbers.max_error);
+    if (csv_)
+      fmt::print(csv_, "{},{},{},{},{}x{},{},{},{},{},{},{},{:.3e},{}\n", device_->name(),
+                 net_->ranks(), s.schedule, name_of(pass), s.rows, s.cols, name_of(a.mask),
+                 name_of(s.tokens), name_of(s.order), name_of(s.reduction), a.kv_heads,
+                 name_of(a.dtype), numbers.relative_error, numbers.passed ? "ok" : "FAILED");
+  }
+
+  /// Rank 0's clock decides for all.
+  bool goes_on() {
+    const bool own = std::chrono::duration<double>(clock::now() - start_).count() <
+                     options_.number("seconds", 1e9);
+    return net_->share({std::byte(own)}).at(0).at(0) != std::byte(0);
+  }
+
+  /// A ring's backward pass, once as it should be, then without one rank.
+  bool desert(bool killed) {
+    const attention a{.heads = 4, .kv_heads = 4, .head_dim = 64, .sequence = 128 * net_->ranks()};
+    const auto s = complete({.schedule = "ring"}, a, net_->ranks());
+    const auto program = make_schedule(s, a, pass_kind::backward);
+    const workload work(program, a, s.tokens, true);
+    const oracle expected(a);
+    deserter gone(killed);
+    executor(work, *net_, *device_).run(expected.source());
+    executor(work, *net_, *device_, net_->rank() == options_.count("rank", 1) ? &gone : nullptr)
+        .run(expected.source());
+    return false;
+  }
+
+  numerics judged(const oracle& expected, const std::vector<tensor_error>& own) {
+    blob data(own.size() * sizeof(tensor_error));
+    std::memcpy(data.data(), own.data(), data.size());
+    std::vector<tensor_error> all;
+    for (const auto& one : net_->share(data)) {
+      const auto before = all.size();
+      all.resize(before + one.size() / sizeof(tensor_error));
+      std::memcpy(all.data() + before, one.data(), one.size());
+    }
+    return expected.judge(all);
+  }
+
+  const options& options_;
+  std::unique_ptr<transport> net_;
+  std::unique_ptr<kernels::backend> device_;
+  std::FILE* csv_;
+  clock::time_point start_ = clock::now();
+};
+
+}  // namespace
+}  // namespace attnsim::validate
+
+int main(int argc, char** argv) {
+  using namespace attnsim::validate;
+  return run_rank(argc, argv,
+                  [](const options& o, const job_place& place) { return checker(o, place).run(); });
+}
