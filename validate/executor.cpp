@@ -33,8 +33,8 @@ axis_set members_of(const schedule& s, const operation& op) {
 }
 
 bool is_result(pass_kind pass, tensor t) {
-  if (pass == pass_kind::forward) return t == tensor::o || t == tensor::lse;
-  return t == tensor::d_q || t == tensor::d_k || t == tensor::d_v;
+  const auto list = results_of(pass);
+  return std::find(list.begin(), list.end(), t) != list.end();
 }
 
 template <typename T>

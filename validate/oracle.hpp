@@ -48,7 +48,8 @@ class oracle {
 
   /// A list that holds each result tensor once.
   std::vector<tensor_error> compare(const std::vector<shard>& results) const;
-  numerics judge(const std::vector<tensor_error>&) const;
+  /// Parts of all ranks. A result that no part is of has not passed.
+  numerics judge(pass_kind, const std::vector<tensor_error>& parts) const;
 
  private:
   double input(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,

@@ -2,6 +2,11 @@
 
 namespace attnsim::validate {
 
+std::vector<tensor> results_of(pass_kind pass) {
+  if (pass == pass_kind::forward) return {tensor::o, tensor::lse};
+  return {tensor::d_q, tensor::d_k, tensor::d_v};
+}
+
 kernels::token_shape shape_of(const attention& a, tensor what, std::int64_t tokens) {
   return {.batch = a.batch,
           .tokens = tokens,

@@ -23,6 +23,9 @@ struct shard {
 /// Makes the shard of a tensor that has these tokens, in this type.
 using shard_source = std::function<shard(tensor, const token_set&, data_type)>;
 
+/// What a pass computes: o and lse, or d_q, d_k and d_v.
+std::vector<tensor> results_of(pass_kind);
+
 /// The shape of `tokens` tokens of a tensor; row statistics have head_dim 1.
 kernels::token_shape shape_of(const attention&, tensor, std::int64_t tokens);
 

@@ -74,7 +74,7 @@ class rank_run {
     v.predicted_peak = peak_memory(i.work()).peak;
     const auto first = runs.run(inputs());
     v.measured_peak = largest(first.peak_memory);
-    if (v.computed) v.numbers = check(first.results);
+    if (v.computed) v.numbers = check(v.pass, first.results);
     saved_ = first.results;
     std::vector<timeline> measured;
     for (int n = 0; n < plan_.request.repeats; ++n) measured.push_back(runs.run(inputs()).times);
@@ -107,7 +107,7 @@ class rank_run {
     return byte_count(most);
   }
 
-  numerics check(const std::vector<shard>& results) {
+  numerics check(pass_kind pass, const std::vector<shard>& results) {
     const auto own = plan_.expected.compare(results);
     blob data(own.size() * sizeof(tensor_error));
     std::memcpy(data.data(), own.data(), data.size());
@@ -117,7 +117,7 @@ class rank_run {
       all.resize(before + one.size() / sizeof(tensor_error));
       std::memcpy(all.data() + before, one.data(), one.size());
     }
-    return plan_.expected.judge(all);
+    return plan_.expected.judge(pass, all);
   }
 
   static timeline median(std::vector<timeline> runs) {

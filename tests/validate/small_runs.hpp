@@ -103,6 +103,7 @@ struct small_run {
   timeline times;
 };
 
+/// Forward finds each rank's own chunk only, NaN elsewhere.
 inline small_run run_small(const schedule& s, const attention& a, token_layout layout,
                            const oracle& expected, const disturbance& disturb = {},
                            double time_out = 20) {
@@ -115,8 +116,15 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
     poisoned_backend counted(*cpu);
     const auto disturbed = disturb.of_transport ? disturb.of_transport(plain) : nullptr;
     const auto slowed = disturb.of_backend ? disturb.of_backend(counted, plain.rank()) : nullptr;
-    const auto done = executor(work, disturbed ? *disturbed : plain, slowed ? *slowed : counted)
-                          .run(expected.source());
+    const auto inputs = [&](tensor what, const token_set& tokens, data_type type) {
+      auto own = expected.make(what, tokens, type);
+      const auto home = tokens_of(layout, a.sequence, work.ranks(), s.chunk_of(plain.rank()));
+      const bool away = s.pass == pass_kind::forward && tokens != home;
+      if (away) std::fill(own.data.begin(), own.data.end(), std::byte{0xff});
+      return own;
+    };
+    const auto done =
+        executor(work, disturbed ? *disturbed : plain, slowed ? *slowed : counted).run(inputs);
     const auto own = expected.compare(done.results);
     const std::lock_guard lock(mutex);
     errors.insert(errors.end(), own.begin(), own.end());
@@ -125,7 +133,7 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
     result.left += counted.held();
     if (plain.rank() == 0) result.times = done.times;
   });
-  result.numbers = expected.judge(errors);
+  result.numbers = expected.judge(s.pass, errors);
   return result;
 }
 
