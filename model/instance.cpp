@@ -1,15 +1,28 @@
 #include "model/instance.hpp"
 
+#include "model/cost/mesh_block.hpp"
 #include "model/placement.hpp"
 #include "model/schedules/schedules.hpp"
 
 namespace attnsim {
+namespace {
+
+/// The strategy with what its scheduler wants to know of the cluster.
+strategy informed(strategy s, const cluster& c, const attention& a, pass_kind pass) {
+  if (s.schedule == "mesh") s.block_cost = mesh_block_cost(c, a, s, pass);
+  return s;
+}
+
+}  // namespace
 
 instance::instance(const cluster& c, const attention& a, const strategy& s, pass_kind pass)
+    : instance(c, a, s, make_schedule(informed(s, c, a, pass), a, pass)) {}
+
+instance::instance(const cluster& c, const attention& a, const strategy& s, schedule program)
     : cluster_(c),
       strategy_(s),
       kernel_(c.device.kernel(s.kernel)),
-      schedule_(make_schedule(s, a, pass)),
+      schedule_(std::move(program)),
       devices_(place(s.placement, schedule_.grid, c)),
       workload_(schedule_, a, s.tokens, kernel_ == nullptr || kernel_->staircase),
       transfers_(schedule_, c, devices_),

@@ -18,6 +18,9 @@ class instance {
   /// The cluster is kept by reference. `s` is completed (schedules.hpp); `pass` is forward or backward. Throws infeasible
   /// and input_error as placement, workload and device do.
   instance(const cluster&, const attention&, const strategy& s, pass_kind pass);
+  /// A schedule of one's own, for studies and tests; of the strategy the rest counts: tokens,
+  /// placement, kernel.
+  instance(const cluster&, const attention&, const strategy&, schedule);
   instance(const instance&) = delete;
 
   const cluster& on() const { return cluster_; }

@@ -6,7 +6,7 @@
 // growing rectangle; a step computes what the step before unlocked while the next chunk arrives. The paper prunes the
 // search by restriction and greed ("the communication that unlocks most computation") without giving the rule in full.
 // Ours: of "keys next" and "queries next", the one whose best completion (all keys then all queries, or the reverse)
-// ends first by the step costs; ties go to keys, since complete rows let outputs leave. Chunks are numbered relative to
+// ends first by the step costs; unless queries gain clearly, keys come next, since complete rows let outputs leave. Chunks are numbered relative to
 // the rank: row 0 and column 0 are its own.
 #pragma once
 
