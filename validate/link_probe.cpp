@@ -57,10 +57,11 @@ std::vector<link_kind> link_kinds(const host_network& network) {
   return kinds;
 }
 
-std::vector<link_measurement> measure_links(const emulated_hosts& hosts, const std::string& probe) {
+std::vector<link_measurement> measure_links(const emulated_hosts& hosts, const std::string& probe,
+                                            std::vector<link_kind> kinds) {
+  if (kinds.empty()) kinds = link_kinds(hosts.network());
   std::vector<link_measurement> measurements;
-  for (const auto& kind : link_kinds(hosts.network()))
-    measurements.push_back(measure(hosts, probe, kind));
+  for (const auto& kind : kinds) measurements.push_back(measure(hosts, probe, kind));
   return measurements;
 }
 

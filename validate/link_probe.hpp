@@ -33,9 +33,10 @@ struct link_measurement {
   link_fit both_ways_fit;
 };
 
-/// `probe` is the program attnsim-link-probe. Sizes are such that either the latency or the rate
+/// `probe` is the program attnsim-link-probe. `kinds`: empty for all that the network has. Sizes are such that either the latency or the rate
 /// decides; in between, the burst of the shaped cables shows. std::runtime_error where a launch
 /// fails.
-std::vector<link_measurement> measure_links(const emulated_hosts& hosts, const std::string& probe);
+std::vector<link_measurement> measure_links(const emulated_hosts& hosts, const std::string& probe,
+                                            std::vector<link_kind> kinds = {});
 
 }  // namespace attnsim::validate

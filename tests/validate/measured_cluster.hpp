@@ -11,6 +11,13 @@
 
 namespace attnsim::validate {
 
+/// Rails work together: what each does alone is not needed.
+inline std::vector<link_kind> kinds_needed(const host_network& n) {
+  auto kinds = link_kinds(n);
+  std::erase_if(kinds, [&](const auto& k) { return static_cast<int>(k.rails.size()) < n.rails; });
+  return kinds;
+}
+
 /// The measurement of "leaf" or "core", over all rails where there are several.
 inline const link_measurement& measured(const std::vector<link_measurement>& links,
                                         const std::string& place, int rails) {
