@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$1
 results=$2
 shift 2
-steps=${*:-nvlink cudnn shm sockets failures shared sweep overlap}
+steps=${*:-nvlink cudnn shm sockets failures shared sweep overlap blocking}
 libraries=$(python3 -c "import glob, sys; print(':'.join(g for p in sys.path for g in glob.glob(p + '/nvidia/*/lib')))" 2>/dev/null)
 export LD_LIBRARY_PATH="$build:${libraries:+$libraries:}${LD_LIBRARY_PATH:-}"
 export NCCL_DEBUG="${NCCL_DEBUG:-WARN}" NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}"
@@ -48,18 +48,22 @@ overlap() {
 for step in $steps; do
   echo "== $step"
   case $step in
+    blocking)
+      for transport in nvlink shm; do
+        overlap $transport --blocking 1 --timeline "$results/timelines.jsonl"
+      done ;;
     nvlink)
       check 60 2 nvlink --seconds 40
       [ "$failed" -eq 0 ] || { tail -n 40 "$log"; exit 1; } ;;
     cudnn) check 70 2 nvlink --kernel cudnn --seconds "${CUDNN_SECONDS:-35}" ;;
     shm | sockets) check 60 2 "$step" --seconds 25 ;;
     shared)
-      for ranks in 4 8 16; do
+      for ranks in ${SHARED_RANKS:-4 8 16}; do
         NCCL_MAX_NCHANNELS=2 check 110 $ranks nvlink --seconds "${SHARED_SECONDS:-35}"
       done ;;
     failures)
       for how in hang kill; do
-        run 60 2 nvlink schedule_check --fail $how --rank 1 --time-out 5
+        run 30 2 nvlink schedule_check --fail $how --rank 1 --time-out 5
         grep '^rank' "$results/last"
       done ;;
     sweep)

@@ -160,13 +160,14 @@ class study {
     }
     const double bound = std::max(kernel_, transfer_) + last;
     fmt::print(
-        "{},{},{},{}x{},{},{},{},{},{},{},{},{},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.3f}\n",
+        "{},{},{},{}x{},{},{},{},{},{},{},{},{},{},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.3f}"
+        "\n",
         options_.text("transport", "nvlink"), device_->name(), s.schedule, s.rows, s.cols,
         name_of(pass_), name_of(problem_.mask), problem_.heads, problem_.kv_heads,
         problem_.sequence, name_of(s.launch), options_.count("priorities", 1),
-        options_.text("channels", "default"), 1e6 * whole.duration().value(),
-        1e6 * slowest.compute.value(), 1e6 * kernel_, 1e6 * transfer_, 1e6 * last, 1e6 * bound,
-        whole.duration().value() / bound);
+        options_.text("channels", "default"), options_.count("blocking", 0),
+        1e6 * whole.duration().value(), 1e6 * slowest.compute.value(), 1e6 * kernel_,
+        1e6 * transfer_, 1e6 * last, 1e6 * bound, whole.duration().value() / bound);
     std::fflush(stdout);
   }
 
@@ -177,7 +178,7 @@ class study {
       fmt::print(
           file,
           R"({{"transport":"{}","kernel":"{}","schedule":"{}","grid":[{},{}],"pass":"{}","heads":{},"sequence":{},)"
-          R"("launch":"{}","channels":"{}","rank":{},"operations":[)",
+          R"("launch":"{}","channels":"{}","blocking":{},"rank":{},"operations":[)",
           options_.text("transport", "nvlink"), device_->name(), s.schedule, s.rows, s.cols,
           name_of(pass_), problem_.heads, problem_.sequence, name_of(s.launch),
           options_.text("channels", "default"), rank.rank);

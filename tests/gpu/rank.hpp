@@ -41,7 +41,8 @@ class options {
 
 inline std::unique_ptr<transport> join(const options& o, const job_place& place) {
   return join_nccl({.time_out = std::chrono::duration<double>(o.number("time-out", 60)),
-                    .channels = o.count("channels", 0)},
+                    .channels = o.count("channels", 0),
+                    .blocking = o.count("blocking", 0) != 0},
                    place);
 }
 

@@ -6,7 +6,10 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <list>
@@ -97,17 +100,18 @@ class nccl_transport final : public tcp_transport {
     refuse_after_failure();
     running r{what, &through, on, event(), event(), {}};
     require(cudaEventRecord(r.begin, stream), "event");
+    inside_nccl_since_ = clock::now().time_since_epoch().count();
     const auto started = ncclGroupStart();
     ncclResult_t called = ncclSuccess;
     if (started == ncclSuccess) called = calls();
     const auto ended = ncclGroupEnd();
+    inside_nccl_since_ = 0;
     for (const auto result : {started, called, ended}) {
       if (result != ncclSuccess && result != ncclInProgress) give_up(what, reason(result, on));
     }
     settle(on, what);
     require(cudaEventRecord(r.end, stream), "event");
     running_.push_back(std::move(r));
-    changed_.notify_all();
   }
 
   void close(const nccl_channel& c, const std::vector<int>& group, ncclComm_t comm);
@@ -126,8 +130,11 @@ class nccl_transport final : public tcp_transport {
     return e;
   }
 
-  void refuse_after_failure() const {
-    if (!failure_.empty()) throw transport_error(failure_);
+  void refuse_after_failure() {
+    if (failure_.empty()) return;
+    noticed_ = true;
+    changed_.notify_all();
+    throw transport_error(failure_);
   }
 
   static std::string reason(ncclResult_t result, ncclComm_t comm) {
@@ -158,7 +165,8 @@ class nccl_transport final : public tcp_transport {
 
   [[noreturn]] void give_up(const std::string& what, const std::string& why) {
     end_all(what, why);
-    throw transport_error(failure_);
+    refuse_after_failure();
+    std::abort();  // not reached
   }
 
   void end_all(const std::string& what, const std::string& why);
@@ -170,15 +178,36 @@ class nccl_transport final : public tcp_transport {
 
   void watch() {
     cudaSetDevice(device_);
-    std::unique_lock lock(mutex_);
-    while (!closed_ && failure_.empty()) {
-      if (running_.empty()) {
-        changed_.wait(lock);
-        continue;
-      }
+    std::unique_lock lock(mutex_, std::defer_lock);
+    while (true) {
+      end_if_stuck();
+      if (!lock.try_lock_for(interval)) continue;
+      if (closed_) return;
+      if (!failure_.empty()) return await_notice(lock);
       inspect();
       changed_.wait_for(lock, interval, [&] { return closed_; });
+      lock.unlock();
     }
+  }
+
+  /// A call of a blocking communicator cannot be given up: its peers have not connected.
+  void end_if_stuck() const {
+    const auto since = clock::time_point(clock::duration(inside_nccl_since_.load()));
+    if (since == clock::time_point{} || clock::now() - since < options_.time_out) return;
+    end_process(fmt::format("rank {}, a call of NCCL: {}", rank(), late()));
+  }
+
+  /// Where the aborts don't bring the host's thread back, the process ends.
+  void await_notice(std::unique_lock<std::timed_mutex>& lock) {
+    const bool noticed =
+        changed_.wait_for(lock, options_.time_out, [&] { return closed_ || noticed_; });
+    if (!noticed) end_process(failure_);
+  }
+
+  [[noreturn]] static void end_process(const std::string& line) {
+    fmt::print(stderr, "{}\n", line);
+    std::fflush(stderr);
+    std::_Exit(1);
   }
 
   void inspect() {
@@ -217,9 +246,11 @@ class nccl_transport final : public tcp_transport {
   nccl_options options_;
   ncclUniqueId id_{};
   int device_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  std::timed_mutex mutex_;
+  std::condition_variable_any changed_;
   bool closed_ = false;
+  bool noticed_ = false;  ///< somebody was told of the failure
+  std::atomic<clock::rep> inside_nccl_since_ = 0;
   std::string failure_;
   ncclComm_t world_ = nullptr;
   std::list<ncclComm_t> communicators_;
@@ -325,7 +356,7 @@ class nccl_channel final : public channel {
 
 ncclConfig_t configuration(const nccl_options& options) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  config.blocking = options.blocking ? 1 : 0;
   config.splitShare = 0;
   if (options.channels > 0) {
     config.minCTAs = 1;
@@ -337,7 +368,9 @@ ncclConfig_t configuration(const nccl_options& options) {
 void nccl_transport::make_world() {
   auto config = configuration(options_);
   auto& made = communicators_.emplace_back();
+  inside_nccl_since_ = clock::now().time_since_epoch().count();
   const auto result = ncclCommInitRankConfig(&made, ranks(), id_, rank(), &config);
+  inside_nccl_since_ = 0;
   if (result != ncclSuccess && result != ncclInProgress) give_up(joining, reason(result, nullptr));
   settle(made, joining);
   world_ = made;
@@ -351,7 +384,9 @@ ncclComm_t nccl_transport::split(const std::vector<int>& group, int place) {
   auto config = configuration(options_);
   const int colour = *std::min_element(group.begin(), group.end());
   auto& made = communicators_.emplace_back();  // NCCL writes it when the split is done
+  inside_nccl_since_ = clock::now().time_since_epoch().count();
   const auto result = ncclCommSplit(world_, colour, place, &made, &config);
+  inside_nccl_since_ = 0;
   if (result != ncclSuccess && result != ncclInProgress) give_up(what, reason(result, world_));
   settle(world_, what);
   settle(made, what);
@@ -370,10 +405,10 @@ std::unique_ptr<channel> nccl_transport::open(kernels::backend& device, kernels:
       static_cast<int>(std::find(group.begin(), group.end(), rank()) - group.begin());
   ncclComm_t comm = nullptr;
   if (group.size() > 1) {
-    if (!world_) {
+    if (!watch_.joinable()) {
       require(cudaGetDevice(&device_), "device");
-      make_world();
       watch_ = std::thread([this] { watch(); });
+      make_world();
     }
     auto& unused = unused_[group];
     if (unused.empty()) {
@@ -398,8 +433,10 @@ void nccl_transport::end_all(const std::string& what, const std::string& why) {
   if (!failure_.empty()) return;
   failure_ = fmt::format("rank {}, {}: {}", rank(), what, why);
   for (auto* c : channels_) c->fail(failure_);
+  // At once: an abort frees memory, which waits for all kernels of the device, those of other
+  // communicators included.
   for (const auto comm : communicators_) {
-    if (comm) ncclCommAbort(comm);
+    if (comm) std::thread([comm] { ncclCommAbort(comm); }).detach();
   }
   hang_up();
 }

@@ -9,8 +9,9 @@
 // One rank a GPU. Several share one if NCCL takes them for different hosts: each with its own NCCL_HOSTID; they then
 // talk through sockets and take turns on the GPU, which is right for checking numbers and wrong for timing.
 //
-// Launch order is program order: what the executor enqueues first is ready first. All communicators are non-blocking.
-// A thread watches the operations under way. One that is ready and not done within the time-out, an error of NCCL, or
+// Launch order is program order: what the executor enqueues first is ready first. Communicators are non-blocking, so that
+// also a peer that never connects is noticed; NCCL starts a thread for each of their operations. With blocking ones a
+// launch costs less, and a peer that never connects ends this process with a line on standard error. A thread watches the operations under way. One that is ready and not done within the time-out, an error of NCCL, or
 // the end of a peer's process ends all communication of this rank: communicators are aborted, which lets waiting kernels
 // return, and transport_error comes from synchronize() of the channels' streams, the next operation and share().
 #pragma once
@@ -25,8 +26,9 @@ namespace attnsim::validate {
 
 struct nccl_options {
   std::chrono::duration<double> time_out{60};
-  int channels =
-      0;  ///< multiprocessors that an operation takes at most (maxCTAs); 0: NCCL's choice
+  /// Multiprocessors that an operation takes at most (maxCTAs); 0: NCCL's choice.
+  int channels = 0;
+  bool blocking = false;  ///< communicators block: cheaper launches, see above
 };
 
 /// std::runtime_error where the library was built without NCCL, transport_error when ranks don't come.
