@@ -1,8 +1,8 @@
 // The MPI program of mpi_test: every strategy on as many ranks as the job has, one layout, mask,
 // pass and type after the other, against the oracle. Prints what fails; the exit code says whether.
 //   mpi_rank             as above
-//   mpi_rank kill RANK   that rank ends by SIGKILL within a run, the others must not hang
-//   mpi_rank hang RANK   that rank stops taking part
+//   mpi_rank kill RANK   a ring in which that rank ends by SIGKILL
+//   mpi_rank hang RANK   a ring in which that rank stops: the others give up after 3 s
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -57,17 +57,32 @@ bool all_correct(transport& net) {
   return correct;
 }
 
-/// Ends in the middle of a ring.
-void fail(transport& net, bool killed) {
+/// A device that ends its process, or stops for long, in its second kernel call.
+class failing_backend final : public forwarding_backend {
+ public:
+  failing_backend(kernels::backend& inner, bool kills) : forwarding_backend(inner), kills_(kills) {}
+
+  void forward(stream_id s, const kernels::forward_arguments& a) override {
+    if (++calls_ == 2)
+      call(s, [kills = kills_] { kills ? (void)raise(SIGKILL) : (void)sleep(30); });
+    inner().forward(s, a);
+  }
+
+ private:
+  bool kills_;
+  int calls_ = 0;
+};
+
+/// A ring in which one rank fails.
+void run_with_failure(transport& net, bool fails, bool kills) {
+  const attention a{.heads = 2, .kv_heads = 2, .head_dim = 16, .sequence = 8 * net.ranks()};
+  const strategy s{.schedule = "ring", .rows = net.ranks(), .cols = 1};
+  const auto program = make_schedule(s, a, pass_kind::forward);
+  const workload work(program, a, s.tokens, true);
   const auto cpu = kernels::cpu::make_backend();
-  const auto stream = cpu->create_stream();
-  std::vector<int> group;
-  for (int r = 0; r < net.ranks(); ++r) group.push_back(r);
-  const auto ring = net.open(*cpu, stream, group);
-  net.barrier();
-  (void)ring;
-  if (killed) raise(SIGKILL);
-  sleep(20);
+  failing_backend failing(*cpu, kills);
+  const oracle expected(a);
+  executor(work, net, fails ? failing : *cpu).run(expected.source());
 }
 
 }  // namespace
@@ -75,11 +90,10 @@ void fail(transport& net, bool killed) {
 
 int main(int argc, char** argv) try {
   using namespace attnsim::validate;
-  const std::string what = argc > 2 ? argv[1] : "";
-  const auto net = join_mpi(std::chrono::seconds(what.empty() ? 60 : 3));
-  if (!what.empty() && net->rank() == std::atoi(argv[2])) fail(*net, what == "kill");
-  if (!what.empty()) net->barrier();
-  return all_correct(*net) ? 0 : 1;
+  if (argc < 3) return all_correct(*join_mpi(std::chrono::seconds(60))) ? 0 : 1;
+  const auto net = join_mpi(std::chrono::seconds(3));
+  run_with_failure(*net, net->rank() == std::atoi(argv[2]), std::string(argv[1]) == "kill");
+  return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}\n", e.what());
   std::_Exit(1);
