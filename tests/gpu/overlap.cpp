@@ -181,7 +181,7 @@ class study {
           R"("launch":"{}","channels":"{}","blocking":{},"rank":{},"operations":[)",
           options_.text("transport", "nvlink"), device_->name(), s.schedule, s.rows, s.cols,
           name_of(pass_), problem_.heads, problem_.sequence, name_of(s.launch),
-          options_.text("channels", "default"), rank.rank);
+          options_.text("channels", "default"), options_.count("blocking", 0), rank.rank);
       const char* comma = "";
       for (const auto& i : rank.intervals) {
         const auto& op = program.program[i.operation];
