@@ -17,9 +17,9 @@ constexpr double to_seconds(picoseconds time) {
 }
 
 /// Rounds to the nearest picosecond; `never` for times beyond the range, infinity included.
-inline picoseconds to_picoseconds(double seconds) {
+inline picoseconds to_picoseconds(double time_in_seconds) {
   constexpr double range = 9.2e18;
-  const double time = seconds * 1e12;
+  const double time = time_in_seconds * 1e12;
   if (!(time < range)) return never;
   return static_cast<picoseconds>(time < 0 ? time - 0.5 : time + 0.5);
 }

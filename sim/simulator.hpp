@@ -1,14 +1,19 @@
 // Discrete-event simulation of a schedule on a cluster.
 //
-// A device has in-order streams and multiprocessors. An attention kernel fills the device. A communication kernel holds
-// its channels' multiprocessors from the moment it is launched, waiting for its peers included, until its data has moved.
-// So launch order matters (measured, see README): communication launched first runs beside the kernel, which then takes
-// communication_slowdown times as long; communication that becomes ready while a kernel runs waits for room: until that
-// kernel call ends (persistent kernels) or until its last wave (waves). Where transports need no channels (copy engines,
-// CPUs) or nothing runs, it starts at once.
+// A device has in-order streams and multiprocessors. An attention kernel fills the device. A
+// communication kernel holds its channels' multiprocessors from the moment it is launched, waiting
+// for its peers included, until its data has moved. So launch order matters (measured, see README):
+// communication launched first runs beside the kernel, which then takes communication_slowdown
+// times as long; communication that becomes ready while a kernel runs waits for room: until that
+// kernel call ends. Where transports need no channels (copy engines, CPUs) or nothing runs, it
+// starts at once.
 //
-// The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave alike are simulated once
-// (symmetry.hpp).
+// The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave
+// alike are simulated once (symmetry.hpp).
+//
+//   stream_programs  the schedule, laid out for the event loop
+//   kernel_run       the kernel on one device
+//   traffic          the flows under way
 #pragma once
 
 #include "model/instance.hpp"
@@ -17,11 +22,13 @@
 namespace attnsim {
 
 struct simulation_options {
-  bool record = false;         ///< keep every interval
-  bool merge_symmetric = true; ///< false: simulate every rank; same result, for tests
+  bool record = false;          ///< keep every interval of the ranks
+  bool record_links = false;    ///< keep the load of the links over time
+  bool merge_symmetric = true;  ///< false: simulate every rank; same result, for tests
 };
 
-/// Throws std::logic_error when the schedule cannot progress; the message lists which rank waits for what.
+/// Throws std::logic_error when the schedule cannot progress; the message lists which rank waits
+/// for what.
 timeline simulate(const instance&, const simulation_options& = {});
 
 }  // namespace attnsim

@@ -21,16 +21,24 @@ struct rank_timeline {
   seconds end;                      ///< of its last operation
   seconds compute;                  ///< its compute stream was busy
   std::vector<interval> intervals;  ///< in order of their end; empty unless recorded
+  double bytes_sent = 0;
 
   /// Time in which the device waited for data: the compute stream idle before the rank's end.
   seconds exposed_communication() const { return end - compute; }
 };
 
+/// From `since` on, until the next sample, a link carries `rate` bytes/s.
+struct load_change {
+  seconds since;
+  double rate = 0;
+};
+
 struct link_load {
   link_id link = 0;  ///< one of `links` that are loaded alike
   std::size_t links = 1;
-  double bytes = 0;        ///< carried by each
-  double utilisation = 0;  ///< bytes over what the link could have carried until the end
+  double bytes = 0;                  ///< carried by each
+  double utilisation = 0;            ///< bytes over what the link could have carried until the end
+  std::vector<load_change> samples;  ///< empty unless recorded
 };
 
 struct timeline {

@@ -1,0 +1,43 @@
+#include "sim/stream_programs.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace attnsim {
+namespace {
+
+int find_or_add(std::vector<lane>& lanes, const lane& wanted) {
+  const auto found = std::find_if(lanes.begin(), lanes.end(), [&](const lane& l) {
+    return l.pattern == wanted.pattern && l.stream == wanted.stream;
+  });
+  const auto place = found - lanes.begin();
+  if (found == lanes.end()) lanes.push_back(wanted);
+  return static_cast<int>(place);
+}
+
+double bytes_of(const instance& i, const operation& op, int pattern) {
+  if (i.communication().flows(pattern) == 0) return 0;
+  const int sender = i.communication().members(pattern, 0).front();
+  return static_cast<double>(i.work().bytes_sent(op, sender).value());
+}
+
+}  // namespace
+
+stream_programs::stream_programs(const instance& i) : streams(i.program().streams.size()) {
+  if (streams.size() > most_streams) throw std::logic_error("a schedule has at most 8 streams");
+  const auto& program = i.program().program;
+  for (std::size_t number = 0; number < program.size(); ++number) {
+    const auto& op = program[number];
+    stream_operation laid_out{.operation = static_cast<std::uint32_t>(number),
+                              .kernel = is_kernel(op.kind)};
+    std::copy(op.needs.begin(), op.needs.end(), laid_out.needs.begin());
+    if (const int pattern = i.communication().pattern_of(number); pattern >= 0) {
+      laid_out.lane = find_or_add(lanes, {pattern, static_cast<std::uint32_t>(op.stream),
+                                          i.communication().channels(pattern)});
+      laid_out.bytes = bytes_of(i, op, pattern);
+    }
+    streams[static_cast<std::size_t>(op.stream)].push_back(laid_out);
+  }
+}
+
+}  // namespace attnsim

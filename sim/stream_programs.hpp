@@ -1,0 +1,38 @@
+// A schedule laid out for the event loop: each stream's operations in order, with what they need, on
+// which lane they communicate and how much they send. A lane is a pattern of communication on one
+// stream: its flows carry one operation at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/instance.hpp"
+
+namespace attnsim {
+
+inline constexpr std::size_t most_streams = 8;
+
+struct stream_operation {
+  std::uint32_t operation = 0;  ///< its number in the program
+  int lane = -1;                ///< -1: stays on the device
+  bool kernel = false;
+  double bytes = 0;  ///< that every rank which takes part sends
+  std::array<std::uint32_t, most_streams> needs{};
+};
+
+struct lane {
+  int pattern = 0;
+  std::uint32_t stream = 0;
+  int channels = 0;
+};
+
+struct stream_programs {
+  std::vector<std::vector<stream_operation>> streams;
+  std::vector<lane> lanes;
+
+  /// Throws std::logic_error for a schedule of more than `most_streams` streams.
+  explicit stream_programs(const instance&);
+};
+
+}  // namespace attnsim

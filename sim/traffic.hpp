@@ -1,0 +1,88 @@
+// The flows of a simulation, from the arrival of their members to their last byte: a flow waits for
+// all ranks that take part, then for its latency, then moves its bytes over the network.
+//
+// A flow whose links no other flow uses, on any lane, has them to itself for the whole run. Its end
+// is known when it starts, bytes / min(capacity / weight) later, and it never enters the network:
+// this is most of a ring's traffic.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/instance.hpp"
+#include "sim/flow_network.hpp"
+#include "sim/index_heap.hpp"
+#include "sim/stream_programs.hpp"
+#include "sim/symmetry.hpp"
+
+namespace attnsim {
+
+class traffic {
+ public:
+  using flow_number = std::uint32_t;
+  static constexpr flow_number no_flow = static_cast<flow_number>(-1);
+
+  /// The flows that a rank class takes part in on a lane.
+  struct ends {
+    flow_number sent = no_flow;
+    flow_number received = no_flow;  ///< no_flow also where it is the one sent
+  };
+
+  /// References are kept. `record`: keep the load of every class of links over time.
+  traffic(const instance&, const symmetry&, const stream_programs&, bool record);
+
+  ends of(int lane, std::uint32_t rank_class) const {
+    return ends_[static_cast<std::size_t>(lane) * rank_classes_ + rank_class];
+  }
+  std::uint32_t stream_of(flow_number f) const { return flows_[f].stream; }
+  /// The rank classes that take part.
+  std::span<const std::uint32_t> members(flow_number f) const {
+    return std::span(members_).subspan(flows_[f].first_member, flows_[f].members);
+  }
+
+  /// A member is ready to move `bytes`; the flow starts with the last of them.
+  void arrive(picoseconds now, flow_number, double bytes);
+
+  /// When something happens next on the network; `never` if nothing is under way.
+  picoseconds next();
+  /// What happens at `now`, which is next(): the flows that end.
+  const std::vector<flow_tag>& advance(picoseconds now);
+
+  /// Bytes that one link of each class has carried until `now`.
+  std::vector<double> bytes_carried(picoseconds now);
+  std::span<const load_sample> load(link_id link_class) { return network_.recorded(link_class); }
+
+ private:
+  struct flow {
+    path_id path = 0;
+    std::uint32_t stream = 0;
+    std::uint32_t first_member = 0;
+    std::uint32_t members = 0;
+    std::uint32_t missing = 0;  // members that have not arrived
+    bool undisturbed = false;
+    double rate = 0;  // where undisturbed
+    double bytes = 0;
+    double moved = 0;  // in all, where undisturbed
+    picoseconds latency = 0;
+  };
+
+  std::vector<double> class_capacities() const;
+  void add_lane(const lane&);
+  void add_flow(const lane&, std::size_t flow_class);
+  void find_undisturbed();
+  const std::vector<link_use>& uses(const lane&, std::size_t flow_class) const;
+
+  const instance& instance_;
+  const symmetry& symmetry_;
+  std::size_t rank_classes_;
+  flow_network network_;
+  std::vector<flow> flows_;
+  std::vector<std::uint32_t> members_;
+  std::vector<ends> ends_;                          // by lane, rank class
+  std::vector<std::vector<path_id>> paths_;         // by pattern, flow class
+  std::vector<const std::vector<link_use>*> uses_;  // by flow
+  index_heap<picoseconds> waiting_;  // flows in their latency, undisturbed ones until their end
+  std::vector<flow_tag> done_;
+};
+
+}  // namespace attnsim
