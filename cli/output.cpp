@@ -139,7 +139,8 @@ std::string to_csv(const std::vector<prediction>& list) {
   std::vector<std::string> header, rows;
   for (const auto& p : list) {
     std::vector<std::string> names, fields;
-    for (const auto& [key, value] : to_json(p).flatten().items()) {
+    const auto flat = to_json(p).flatten();
+    for (const auto& [key, value] : flat.items()) {
       if (key.starts_with("/warnings")) continue;
       auto name = key.substr(1);
       std::replace(name.begin(), name.end(), '/', '.');
