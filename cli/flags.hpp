@@ -35,10 +35,10 @@ struct workload_flags {
   pass_kind read_pass() const;
 };
 
-/// --schedule, --grid, --tokens, --placement, --kernel, --kv-order, --reduction, --partials, --gradients.
+/// --schedule, --grid, --tokens, --placement, --kernel, --kv-order, --reduction, --launch-order, --partials, --gradients.
 struct strategy_flags {
-  std::string schedule = "ring", grid, tokens, placement, kernel, order, reduction, partials,
-              gradients;
+  std::string schedule = "ring", grid, tokens, placement, kernel, order, reduction, launch_order,
+              partials, gradients;
 
   /// `with_schedule`: predict chooses one schedule; plan has --schedules instead.
   void add_to(CLI::App&, bool with_schedule);

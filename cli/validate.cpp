@@ -13,6 +13,8 @@
 #include "cli/output.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
+#include "validate/devices.hpp"
+#include "validate/transports/rendezvous.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -85,7 +87,7 @@ ordered_json parts_of(const validation& v) {
 ordered_json to_json(const validation& v, const prediction& predicted) {
   return {{"schema", "attnsim.validation.1"},
           {"numerics", numerics_of(v)},
-          {"predicted", to_json(predicted)},
+          {"predicted", cli::to_json(predicted)},
           {"measured", measured_of(v)},
           {"parts", parts_of(v)}};
 }
@@ -151,13 +153,26 @@ void print(const validation& v, const prediction& predicted, output_format forma
   }
 }
 
+/// Empty: the CPU.
+validate::device_source device_of(const validate_flags& flags) {
+  if (flags.kernel == "cpu") return {};
+  return [kernel = flags.kernel](int) {
+    return validate::make_device(
+        {.kernel = kernel, .local_rank = validate::find_place().local_rank});
+  };
+}
+
 void run(const validate_flags& flags) {
   const auto format = parse_format(flags.output.format);
   const auto emulates = parse_emulation(flags.emulate);
-  if (flags.kernel != "cpu") throw input_error("--kernel", flags.kernel, "expected one of: cpu");
+  if (flags.kernel != "cpu" && flags.transport != "nccl")
+    throw input_error("--kernel", flags.kernel, "needs --transport nccl; else expected cpu");
+  if (flags.kernel == "cpu" && flags.transport == "nccl")
+    throw input_error("--kernel", flags.kernel, "--transport nccl needs cuda or cudnn");
   const auto c = flags.cluster.read();
   const int ranks = flags.cluster.ranks_of(c);
   auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
+  if (flags.kernel != "cpu") chosen.kernel = validate::profile_kernel(c.device, flags.kernel);
   const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
   const auto pass = flags.workload.read_pass();
   const auto v = validate::validate(
@@ -167,6 +182,7 @@ void run(const validate_flags& flags) {
        .ranks = ranks,
        .pass = pass,
        .transport = flags.transport,
+       .device = device_of(flags),
        .emulates = emulates,
        .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
        .time_out = std::chrono::seconds(parse_count("--time-out", flags.time_out))});
@@ -191,9 +207,10 @@ void add_validate(CLI::App& app) {
   flags->strategy.add_to(*command, true);
   flags->output.add_to(*command);
   command->remove_option(command->get_option("--kernel"));
-  command->add_option("--transport", flags->transport, "inprocess (ranks are threads) or mpi")
+  command->add_option("--transport", flags->transport, "inprocess (ranks are threads), mpi or nccl")
       ->capture_default_str();
-  command->add_option("--kernel", flags->kernel, "what computes: cpu")->capture_default_str();
+  command->add_option("--kernel", flags->kernel, "what computes: cpu; with nccl: cuda or cudnn")
+      ->capture_default_str();
   command
       ->add_option("--emulate", flags->emulate,
                    "none; waits: as long as CLUSTER's device would compute; both")
@@ -211,7 +228,10 @@ void add_validate(CLI::App& app) {
       "  attnsim validate star --ranks 4 --seq 512 --heads 4 --head-dim 32 --schedule mesh --grid "
       "2x2\n"
       "  mpirun -np 4 attnsim validate star --ranks 4 --seq 512 --heads 4 --schedule ring "
-      "--transport mpi");
+      "--transport mpi\n"
+      "  torchrun --no-python --nproc-per-node 2 attnsim validate dgx-h100 --ranks 2 --seq 16K "
+      "--heads 32 "
+      "--schedule ring --transport nccl --kernel cuda");
   command->callback([flags] { run(*flags); });
 }
 

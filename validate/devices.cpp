@@ -46,4 +46,13 @@ std::unique_ptr<kernels::backend> make_device(const device_choice& choice) {
   throw input_error("--kernel", choice.kernel, "expected one of: " + names());
 }
 
+std::string profile_kernel(const device_profile& device, const std::string& kernel) {
+  const std::string wanted = kernel == "cuda" ? "attnsim-cuda" : kernel;
+  std::string found;
+  for (const auto& k : device.kernels) {
+    if (k.name.substr(0, wanted.size()) == wanted) found = k.name;
+  }
+  return found;
+}
+
 }  // namespace attnsim::validate

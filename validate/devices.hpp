@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/backend.hpp"
+#include "model/device.hpp"
 
 namespace attnsim::validate {
 
@@ -17,5 +18,9 @@ struct device_choice {
 
 /// input_error for an unknown name, or one that was not built or has no GPU here.
 std::unique_ptr<kernels::backend> make_device(const device_choice&);
+
+/// The profile's kernel that predicts what `kernel` computes with: attnsim-cuda for cuda, the last that
+/// begins with cudnn for cudnn. Empty, the profile's default, where there is none.
+std::string profile_kernel(const device_profile&, const std::string& kernel);
 
 }  // namespace attnsim::validate

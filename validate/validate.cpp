@@ -12,6 +12,7 @@
 #include "sim/simulator.hpp"
 #include "validate/transports/inprocess.hpp"
 #include "validate/transports/mpi.hpp"
+#include "validate/transports/nccl.hpp"
 
 namespace attnsim::validate {
 namespace {
@@ -166,8 +167,9 @@ validation validate(const validation_request& r, transport& t) {
 
 validation validate(const validation_request& r) {
   if (r.transport == "mpi") return validate(r, *join_mpi(r.time_out));
+  if (r.transport == "nccl") return validate(r, *join_nccl({.time_out = r.time_out}, find_place()));
   if (r.transport != "inprocess") {
-    throw input_error("--transport", r.transport, "expected one of: inprocess, mpi");
+    throw input_error("--transport", r.transport, "expected one of: inprocess, mpi, nccl");
   }
   const plan p(r);
   validation v;

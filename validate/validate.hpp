@@ -3,8 +3,8 @@
 //
 //   auto v = validate({.on = read_cluster("my-machine.yaml"), .problem = a, .chosen = s, .ranks = 4});
 //
-// With the transport "mpi" the same call is made on every rank of an MPI job; each gets the same
-// answer, and rank 0 is the one to print it.
+// With the transports "mpi" and "nccl" the same call is made on every rank of a job; each gets the
+// same answer, and rank 0 is the one to print it. "nccl" is for GPUs (validate/devices.hpp).
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ struct validation_request {
   strategy chosen;  ///< need not be completed
   int ranks = 1;
   pass_kind pass = pass_kind::forward;
-  std::string transport = "inprocess";  ///< or "mpi"
+  std::string transport = "inprocess";  ///< or "mpi", "nccl"
   device_source device;                 ///< empty: the CPU, one thread a rank
   emulation emulates = emulation::none;
   int repeats = 3;  ///< measured runs, after one for the numbers; the median counts
