@@ -18,7 +18,9 @@ constexpr colour mix(colour seed, colour value) {
   return x ^ (x >> 31);
 }
 
-colour bits(double value) { return std::bit_cast<colour>(value); }
+colour bits(double value) {
+  return std::bit_cast<colour>(value);
+}
 
 /// Refinement that has not settled after this many rounds would end in classes of few members: not worth it.
 constexpr int most_rounds = 256;
@@ -68,7 +70,8 @@ class refinement {
     for (int rank = 0; rank < instance_.ranks(); ++rank) {
       colour c = bits(instance_.speed_of(rank));
       for (std::size_t op = 0; op < program.size() && !instance_.same_on_all_ranks(); ++op) {
-        if (!is_communication(program[op].kind)) c = mix(c, bits(instance_.local_time(op, rank).value()));
+        if (!is_communication(program[op].kind))
+          c = mix(c, bits(instance_.local_time(op, rank).value()));
       }
       ranks_[static_cast<std::size_t>(rank)] = c;
     }
@@ -77,7 +80,8 @@ class refinement {
   void colour_flows() {
     for (std::size_t p = 0; p < flows_.size(); ++p) {
       for (int f = 0; f < communication().flows(static_cast<int>(p)); ++f) {
-        flows_[p].push_back(mix(p, bits(communication().form(static_cast<int>(p), f).latency.value())));
+        flows_[p].push_back(
+            mix(p, bits(communication().form(static_cast<int>(p), f).latency.value())));
       }
     }
   }
@@ -99,11 +103,15 @@ class refinement {
     for (auto& l : links) l = mix(l, 1);
     auto ranks = ranks_;
     for (std::size_t p = 0; p < flows_.size(); ++p) {
-      for (std::size_t f = 0; f < flows_[p].size(); ++f) refine_flow(static_cast<int>(p), static_cast<int>(f), links);
+      for (std::size_t f = 0; f < flows_[p].size(); ++f)
+        refine_flow(static_cast<int>(p), static_cast<int>(f), links);
       for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        ranks[rank] = mix(ranks[rank], colour_of(p, communication().sent(static_cast<int>(p), static_cast<int>(rank))));
         ranks[rank] =
-            mix(ranks[rank], colour_of(p, communication().received(static_cast<int>(p), static_cast<int>(rank))));
+            mix(ranks[rank],
+                colour_of(p, communication().sent(static_cast<int>(p), static_cast<int>(rank))));
+        ranks[rank] = mix(
+            ranks[rank],
+            colour_of(p, communication().received(static_cast<int>(p), static_cast<int>(rank))));
       }
     }
     for (std::size_t i = 0; i < links.size(); ++i) {
@@ -119,7 +127,8 @@ class refinement {
   void refine_flow(int p, int f, std::vector<colour>& links) {
     auto& c = flows_[static_cast<std::size_t>(p)][static_cast<std::size_t>(f)];
     const auto members = communication().members(p, f);
-    const bool ordered = members.size() == 2;  // sender and receiver differ, a group's members do not
+    const bool ordered =
+        members.size() == 2;  // sender and receiver differ, a group's members do not
     colour together = 0;
     for (const int member : members) {
       const auto m = ranks_[static_cast<std::size_t>(member)];
@@ -149,7 +158,8 @@ struct numbering {
         class_of.push_back(-1);
         continue;
       }
-      const auto [where, is_new] = number.try_emplace(colours[i], static_cast<int>(first_of.size()));
+      const auto [where, is_new] =
+          number.try_emplace(colours[i], static_cast<int>(first_of.size()));
       if (is_new) first_of.push_back(static_cast<int>(i));
       class_of.push_back(where->second);
     }
@@ -180,8 +190,10 @@ void sum_uses(const instance& i, symmetry& s) {
       }
     }
     for (std::size_t c = 0; c < uses.size(); ++c) {
-      for (const auto& [link, weight] : weights[c]) uses[c].push_back({static_cast<std::uint32_t>(link), weight});
-      std::sort(uses[c].begin(), uses[c].end(), [](const auto& a, const auto& b) { return a.link < b.link; });
+      for (const auto& [link, weight] : weights[c])
+        uses[c].push_back({static_cast<std::uint32_t>(link), weight});
+      std::sort(uses[c].begin(), uses[c].end(),
+                [](const auto& a, const auto& b) { return a.link < b.link; });
     }
   }
 }
@@ -191,7 +203,9 @@ void sum_uses(const instance& i, symmetry& s) {
 symmetry find_symmetry(const instance& i, bool merge) {
   refinement colours(i);
   const bool use = merge && colours.settle();
-  const auto pick = [&](const std::vector<colour>& found) { return use ? found : counting(found.size()); };
+  const auto pick = [&](const std::vector<colour>& found) {
+    return use ? found : counting(found.size());
+  };
 
   symmetry s;
   const numbering ranks(pick(colours.ranks()));
@@ -204,7 +218,8 @@ symmetry find_symmetry(const instance& i, bool merge) {
   }
   auto link_colours = colours.links();
   if (!use) {
-    for (std::size_t l = 0; l < link_colours.size(); ++l) link_colours[l] = link_colours[l] == 0 ? 0 : l + 1;
+    for (std::size_t l = 0; l < link_colours.size(); ++l)
+      link_colours[l] = link_colours[l] == 0 ? 0 : l + 1;
   }
   const numbering links(link_colours, true);
   s.link_class = links.class_of;

@@ -22,7 +22,7 @@ struct symmetry {
   std::vector<int> rank_of_class;            ///< the lowest rank
   std::vector<std::vector<int>> flow_class;  ///< by pattern, flow
   std::vector<std::vector<int>> flow_of_class;
-  std::vector<int> link_class;               ///< by link; -1: unused
+  std::vector<int> link_class;  ///< by link; -1: unused
   std::vector<link_id> link_of_class;
   std::vector<std::size_t> links_in_class;
 

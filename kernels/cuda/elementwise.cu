@@ -182,8 +182,7 @@ __global__ void __launch_bounds__(threads)
   }
   for (int step = lanes / 2; step > 0; step /= 2) square += __shfl_xor_sync(~0u, square, step);
   if (!valid) return;
-  const float factor =
-      square > 0 ? *delta.statistic(batch, token % s.tokens, head) / square : 0.f;
+  const float factor = square > 0 ? *delta.statistic(batch, token % s.tokens, head) / square : 0.f;
   for (int chunk = lane; chunk < s.chunks; chunk += lanes) {
     d_o.load(x, batch, token % s.tokens, head, chunk * 8);
 #pragma unroll
