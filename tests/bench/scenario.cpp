@@ -1,5 +1,6 @@
 // Our side of the comparison: simulates one scenario of scenario.hpp and prints a line of JSON.
-// usage: scenario_ours ring|grid|all-to-all star|fat-tree|dragonfly HOSTS equal|unequal [LATENCY_US]
+// usage: scenario_ours ring|grid|all-to-all star|fat-tree|dragonfly HOSTS equal|unequal
+//                      [LATENCY_US [unmerged]]
 // An equal ring or grid does not compute, an unequal one does. Rings and grids go through
 // simulate(), all-to-alls through the flow network.
 #include "tests/bench/scenario.hpp"
@@ -24,7 +25,7 @@ struct result {
   double operations = 0;
 };
 
-result simulate_rings(const cluster& c, int rows, int cols, bool unequal) {
+result simulate_rings(const cluster& c, int rows, int cols, bool unequal, bool merge) {
   const int ranks = rows * cols;
   instance i(c, exchange_problem(ranks, scenario::ring_bytes), {.tokens = token_layout::contiguous},
              ring_exchanges(rows, cols, unequal));
@@ -38,7 +39,7 @@ result simulate_rings(const cluster& c, int rows, int cols, bool unequal) {
       return seconds(scenario::compute_s * scenario::unequal(rank, step));
     });
   }
-  const auto t = simulate(i);
+  const auto t = simulate(i, {.merge_symmetric = merge});
   return {t.duration().value(), static_cast<double>(program.size()) * ranks};
 }
 
@@ -94,13 +95,13 @@ double peak_mebibytes() {
 }
 
 void run(const std::string& traffic, const std::string& fabric, int hosts, bool unequal,
-         double latency_us) {
+         double latency_us, bool merge) {
   const auto c = scenario_cluster(fabric, hosts, latency_us);
   const auto before = cpu_seconds();
   const int side = static_cast<int>(std::lround(std::sqrt(hosts)));
   const auto r = traffic == "all-to-all" ? simulate_all_to_all(c, hosts, unequal)
-                 : traffic == "grid"     ? simulate_rings(c, side, side, unequal)
-                                         : simulate_rings(c, hosts, 1, unequal);
+                 : traffic == "grid"     ? simulate_rings(c, side, side, unequal, merge)
+                                         : simulate_rings(c, hosts, 1, unequal, merge);
   fmt::print(
       "{{\"simulated_s\": {:.12g}, \"run_s\": {:.6g}, \"operations\": {}, \"mib\": {:.1f}}}\n",
       r.simulated_s, cpu_seconds() - before, r.operations, peak_mebibytes());
@@ -111,6 +112,7 @@ void run(const std::string& traffic, const std::string& fabric, int hosts, bool 
 
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
-  attnsim::run(argv[1], argv[2], std::stoi(argv[3]), argv[4] == std::string("unequal"),
-               argc > 5 ? std::stod(argv[5]) : scenario::link_latency_s * 1e6);
+  const double latency_us = argc > 5 ? std::stod(argv[5]) : scenario::link_latency_s * 1e6;
+  attnsim::run(argv[1], argv[2], std::stoi(argv[3]), argv[4] == std::string("unequal"), latency_us,
+               argc < 7);
 }
