@@ -195,8 +195,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(mistakes, unknown_schedule_lists_the_known) {
   const auto r = run_program("predict p5 --seq 128K --schedule spiral");
   EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(
-      r.messages.starts_with("attnsim: --schedule: 'spiral': expected one of: ring, allgather, attention2d, "))
+  EXPECT_TRUE(r.messages.starts_with(
+      "attnsim: --schedule: 'spiral': expected one of: ring, allgather, attention2d, "))
       << r.messages;
 }
 
