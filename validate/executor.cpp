@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include "validate/local_operations.hpp"
@@ -130,6 +131,11 @@ class executor::pass {
         if (!program().buffers[b].resident || known[b]) continue;
         known[b] = true;
         const auto own = input(o.what, e_.work_.tokens(rank(), o), local_.type(o));
+        if (static_cast<std::int64_t>(own.data.size()) != e_.work_.bytes(o).value()) {
+          throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}",
+                                                  name_of(o.what), own.data.size(),
+                                                  e_.work_.bytes(o).value()));
+        }
         e_.device_.copy(stream(0), local_.address(o), own.data.data(), own.data.size());
         e_.device_.synchronize(stream(0));
       }

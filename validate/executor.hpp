@@ -37,8 +37,8 @@ class executor {
   executor(const workload&, transport&, kernels::backend&, local_observer* = nullptr);
 
   /// Runs the program once; again and again if called so. `input` makes the rank's own shards that
-  /// the program reads before it writes them. All ranks call it together. transport_error and what
-  /// the back end throws.
+  /// the program reads before it writes them. All ranks call it together. transport_error, what the
+  /// back end throws, and std::invalid_argument for an input of another size than its buffer.
   execution run(const shard_source& input);
 
  private:

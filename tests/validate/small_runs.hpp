@@ -27,8 +27,10 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
     text += ' ';
     text += name;
   }
-  return text + " g=" + std::to_string(a.group_size()) + " batch=" + std::to_string(a.batch) +
-         " n=" + std::to_string(a.sequence) + " padding=" + std::to_string(a.padding);
+  return text + " heads=" + std::to_string(a.heads) + '/' + std::to_string(a.kv_heads) + 'x' +
+         std::to_string(a.head_dim) + " window=" + std::to_string(a.window) +
+         " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
+         " padding=" + std::to_string(a.padding);
 }
 
 /// What tells two programs of one grid apart.
