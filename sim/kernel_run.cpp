@@ -5,8 +5,10 @@
 
 namespace attnsim {
 
-void kernel_run::begin(picoseconds now, double duration, int calls, double slowdown) {
+void kernel_run::begin(picoseconds now, std::uint32_t operation, double duration, int calls,
+                       double slowdown) {
   running_ = true;
+  operation_ = operation;
   remaining_ = duration;
   call_ = duration / std::max(1, calls);
   slowdown_ = slowdown;
@@ -21,8 +23,9 @@ bool kernel_run::slow_down(picoseconds now, double slowdown) {
   return true;
 }
 
-picoseconds kernel_run::room(picoseconds now) const {
-  if (!running_ || began_ == now) return now;
+picoseconds kernel_run::room(picoseconds now, std::uint32_t operation) const {
+  if (!running_) return now;
+  if (began_ == now) return operation < operation_ ? now : now + to_picoseconds(call_ * slowdown_);
   const double left = std::max(0.0, remaining_ * slowdown_ - to_seconds(now - since_));
   return now + to_picoseconds(std::fmod(left, call_ * slowdown_));
 }

@@ -2,26 +2,30 @@
 // communication runs beside it.
 #pragma once
 
+#include <cstdint>
+
 #include "sim/clock.hpp"
 
 namespace attnsim {
 
 class kernel_run {
  public:
-  /// An operation of `calls` equal kernel calls that take `duration` seconds at full speed.
-  void begin(picoseconds now, double duration, int calls, double slowdown);
+  /// Operation number `operation`: `calls` equal kernel calls that take `duration` seconds at full speed.
+  void begin(picoseconds now, std::uint32_t operation, double duration, int calls, double slowdown);
   /// Everything takes `slowdown` times as long from now on. True when that moves the end.
   bool slow_down(picoseconds now, double slowdown);
   void stop() { running_ = false; }
 
   bool running() const { return running_; }
   picoseconds end() const { return since_ + to_picoseconds(remaining_ * slowdown_); }
-  /// When communication that is launched now finds free multiprocessors: at once if it is launched
-  /// with the kernel, else when the kernel call in progress ends.
-  picoseconds room(picoseconds now) const;
+  /// When communication, operation number `operation`, that becomes ready now finds free
+  /// multiprocessors: at once if it becomes ready together with the kernel and was launched before
+  /// it, else when the kernel call in progress ends (tests/gpu: launch order, measured).
+  picoseconds room(picoseconds now, std::uint32_t operation) const;
 
  private:
   bool running_ = false;
+  std::uint32_t operation_ = 0;
   double remaining_ = 0;  // seconds at full speed, as of since_
   double call_ = 0;       // seconds of one call at full speed
   double slowdown_ = 1;

@@ -124,7 +124,7 @@ class simulation {
     state.busy = true;
     state.started = now_;
     if (op.lane < 0) return start_local(r, s, op);
-    const auto room = lane_of(op).channels > 0 ? ranks_[r].kernel.room(now_) : now_;
+    const auto room = lane_of(op).channels > 0 ? ranks_[r].kernel.room(now_, op.operation) : now_;
     room == now_ ? begin_communication(r, s, op) : events_.set(event_of(r, s), room);
   }
 
@@ -133,7 +133,7 @@ class simulation {
     if (time == 0) return finish(r, s);
     if (!op.kernel) return events_.set(event_of(r, s), now_ + to_picoseconds(time));
     auto& kernel = ranks_[r].kernel;
-    kernel.begin(now_, time, instance_.costs().calls(op.operation, rank_of(r)),
+    kernel.begin(now_, op.operation, time, instance_.costs().calls(op.operation, rank_of(r)),
                  slowdown(ranks_[r]));
     events_.set(event_of(r, s), kernel.end());
   }
