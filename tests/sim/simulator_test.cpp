@@ -153,6 +153,28 @@ TEST(simulator, communication_waits_for_room_beside_a_kernel) {
   EXPECT_NEAR(end_of_second_hop("8"), block + hop, 1e-9);
 }
 
+/// As on two H100: tests/gpu/README.md, overlap.
+TEST(simulator, communication_launched_behind_a_kernel_waits_for_it) {
+  const auto c = star(2, "",
+                      "{name: d, peak: {half: 1 PFLOP/s, fp32: 1 PFLOP/s}, memory: {capacity: 1 "
+                      "TB, bandwidth: 1e12 TB/s}, "
+                      "multiprocessors: 100, transports: {network: {channels: 8}}}");
+  const auto end = [&](launch_order order) {
+    auto s = ring(2);
+    s.launch = order;
+    const instance i(c, ring_problem(2), s, pass_kind::forward);
+    const auto t = simulate(i, {.record = true});
+    double ends = 0;
+    for (const auto& v : t.ranks[0].intervals) {
+      if (is_communication(i.program().program[v.operation].kind)) ends = v.end.value();
+    }
+    return std::pair{ends, t.ranks[0].intervals.front().end.value()};
+  };
+  const auto [hop, block] = end(launch_order::communication_first);
+  ASSERT_GT(hop, block);
+  EXPECT_NEAR(end(launch_order::compute_first).first, block + hop, 0.02 * (hop + block));
+}
+
 TEST(simulator, link_loads_add_up_to_the_bytes_sent) {
   const auto c = star(4);
   const instance i(c, ring_problem(4), ring(4), pass_kind::forward);
