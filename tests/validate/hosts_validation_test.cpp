@@ -40,6 +40,10 @@ host_network with_large_frames(host_network n) {
 
 constexpr bandwidth rate{12.5e6};
 
+/// Times of one cluster lie 10 % apart, so that their order means something. Left out, as TCP over
+/// these cables and not the schedule decides there: messages under some 30 ms in rings of 8 ranks
+/// and more (12 to 16 % slower than predicted), and rings across a core slower than the hosts'
+/// links (13 to 24 % slower: acknowledgements wait behind data in two queues).
 const testbed testbeds[] = {
     {"star-4",
      host_network::star(4, rate),
@@ -57,7 +61,7 @@ const testbed testbeds[] = {
     {"tree-16",
      host_network::tree(16, 4, rate, rate),
      {"ring:16x1:1024:forward", "attention2d:4x4:256:forward", "attention2d:4x4:256:backward",
-      "attention2d-overlap:4x4:384:forward", "mesh:4x4:512:forward", "mesh:8x2:256:backward"}},
+      "attention2d-overlap:4x4:320:forward", "mesh:4x4:512:forward", "mesh:8x2:256:backward"}},
     {"rails-4",
      host_network::two_rails(4, rate),
      {"ring:4x1:1024:forward", "attention2d:2x2:1024:forward", "attention2d:2x2:512:backward",
@@ -103,8 +107,8 @@ double bytes_on_interfaces(const emulated_hosts& hosts) {
   return bytes;
 }
 
-/// What hosts send in answer: acknowledgements of 66 bytes, one for each two segments at least and
-/// for each at most; MPI's and the executor's own messages; a connection for each pair of ranks.
+/// Beside the data in full segments: an acknowledgement of 66 bytes a segment at most, and 1 % for
+/// MPI's and the executor's own messages and for segments that are not full.
 void expect_bytes(double frames, double messages, const host_network& network) {
   const double data = messages / network.payload_share();
   const double acknowledgement = 66.0 / (network.mtu + 14.0);
