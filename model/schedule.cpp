@@ -119,6 +119,14 @@ void share_buffers(schedule& s) {
   }
 }
 
+int home_of(int rank, const position& at, const rank_grid& grid) {
+  for (int a = 0; a < grid.axes(); ++a) {
+    if (const int d = at.shift[static_cast<std::size_t>(a)]; d != 0)
+      rank = grid.shifted(rank, a, d);
+  }
+  return rank;
+}
+
 }  // namespace
 
 std::string_view name_of(tensor t) {
@@ -133,12 +141,14 @@ int schedule::chunk_of(int rank) const {
   return grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
 }
 
+int schedule::first_chunk(int rank, const operand& o) const {
+  if (o.at.gathered != 0) return chunks(rank, o).front();
+  const int home = home_of(rank, o.at, grid);
+  return chunk_of(o.at.transposed ? grid.transposed(home) : home);
+}
+
 std::vector<int> schedule::chunks(int rank, const operand& o) const {
-  int home = rank;
-  for (int a = 0; a < grid.axes(); ++a) {
-    if (const int d = o.at.shift[static_cast<std::size_t>(a)]; d != 0)
-      home = grid.shifted(home, a, d);
-  }
+  const int home = home_of(rank, o.at, grid);
   std::vector<int> homes;
   if (o.at.gathered != 0) {
     homes = grid.group(home, o.at.gathered);

@@ -128,6 +128,8 @@ struct schedule {
   int chunk_of(int rank) const;
   /// The chunks that an operand holds on `rank`, in memory order.
   std::vector<int> chunks(int rank, const operand&) const;
+  /// The first of them.
+  int first_chunk(int rank, const operand&) const;
   /// How many chunks an operand holds, on every rank.
   int chunk_count(const operand&) const;
   /// Where in memory an operand's first slot lies, counted in slots.

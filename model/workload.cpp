@@ -139,7 +139,7 @@ int workload::tile_variant(const operation& op, int rank) const {
   const auto& q = find(op.reads, tensor::q);
   const auto& k = find(op.reads, tensor::k);
   if (schedule_->chunk_count(q) > 1 || schedule_->chunk_count(k) > 1) return -1;
-  const int query = schedule_->chunks(rank, q).front(), key = schedule_->chunks(rank, k).front();
+  const int query = schedule_->first_chunk(rank, q), key = schedule_->first_chunk(rank, k);
   return query == key ? 0 : key < query ? 1 : 2;
 }
 

@@ -81,8 +81,10 @@ class simulation {
   /// Starts what can start, until nothing of zero duration is left.
   void start_ready() {
     while (!touched_.empty()) {
-      std::sort(touched_.begin(), touched_.end());
-      touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+      if (touched_.size() > 1) {
+        std::sort(touched_.begin(), touched_.end());
+        touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+      }
       ready_.swap(touched_);
       touched_.clear();
       for (const auto r : ready_) start_ready(r);

@@ -8,17 +8,14 @@ traffic::traffic(const instance& i, const symmetry& s, const stream_programs& pr
     : instance_(i),
       symmetry_(s),
       rank_classes_(s.rank_of_class.size()),
-      network_(class_capacities()),
-      paths_(s.uses.size()) {
-  for (std::size_t p = 0; p < paths_.size(); ++p) {
-    for (const auto& path : s.uses[p]) paths_[p].push_back(network_.add_path(path));
-  }
+      network_(class_capacities()) {
+  add_routes();
   for (const lane& l : programs.lanes) add_lane(l);
-  waiting_.resize(flows_.size());
+  events_.resize(flows_.size() + routes_.size());
   if (record) {
     for (link_id l = 0; l < s.link_of_class.size(); ++l) network_.record(l);
   } else {
-    find_undisturbed();
+    find_private_routes();
   }
 }
 
@@ -30,8 +27,17 @@ std::vector<double> traffic::class_capacities() const {
   return capacities;
 }
 
-const std::vector<link_use>& traffic::uses(const lane& l, std::size_t flow_class) const {
-  return symmetry_.uses[static_cast<std::size_t>(l.pattern)][flow_class];
+void traffic::add_routes() {
+  const auto capacities = class_capacities();
+  for (const auto& pattern : symmetry_.uses) {
+    first_route_.push_back(static_cast<std::uint32_t>(routes_.size()));
+    for (const auto& uses : pattern) {
+      double rate = unlimited;
+      for (const auto& use : uses) rate = std::min(rate, capacities[use.link] / use.weight);
+      routes_.push_back(
+          {.uses = &uses, .path = network_.add_path(uses), .alone = private_route(rate)});
+    }
+  }
 }
 
 void traffic::add_lane(const lane& l) {
@@ -52,7 +58,7 @@ void traffic::add_lane(const lane& l) {
 void traffic::add_flow(const lane& l, std::size_t flow_class) {
   const auto p = static_cast<std::size_t>(l.pattern);
   const int representative = symmetry_.flow_of_class[p][flow_class];
-  flow f{.path = paths_[p][flow_class],
+  flow f{.route = first_route_[p] + static_cast<std::uint32_t>(flow_class),
          .stream = l.stream,
          .first_member = static_cast<std::uint32_t>(members_.size())};
   f.latency =
@@ -66,23 +72,17 @@ void traffic::add_flow(const lane& l, std::size_t flow_class) {
   members_.erase(std::unique(first, members_.end()), members_.end());
   f.members = f.missing = static_cast<std::uint32_t>(members_.size()) - f.first_member;
   flows_.push_back(f);
-  uses_.push_back(&uses(l, flow_class));
+  ++routes_[f.route].flows;
 }
 
-void traffic::find_undisturbed() {
-  std::vector<int> users(symmetry_.link_of_class.size());
-  for (const auto* path : uses_) {
-    for (const auto& use : *path) ++users[use.link];
+void traffic::find_private_routes() {
+  std::vector<int> routes_on(symmetry_.link_of_class.size());
+  for (const route& r : routes_) {
+    for (const auto& use : *r.uses) ++routes_on[use.link];
   }
-  const auto capacities = class_capacities();
-  for (std::size_t f = 0; f < flows_.size(); ++f) {
-    const auto& path = *uses_[f];
-    flows_[f].undisturbed = std::all_of(path.begin(), path.end(),
-                                        [&](const auto& use) { return users[use.link] == 1; });
-    flows_[f].rate = unlimited;
-    for (const auto& use : path) {
-      flows_[f].rate = std::min(flows_[f].rate, capacities[use.link] / use.weight);
-    }
+  for (route& r : routes_) {
+    r.is_private = std::all_of(r.uses->begin(), r.uses->end(),
+                               [&](const auto& use) { return routes_on[use.link] == 1; });
   }
 }
 
@@ -91,27 +91,47 @@ void traffic::arrive(picoseconds now, flow_number number, double bytes) {
   if (--f.missing > 0) return;
   f.missing = f.members;
   f.bytes = bytes;
-  const auto transfer = f.undisturbed ? to_picoseconds(bytes / f.rate) : 0;
-  waiting_.set(number, now + f.latency + transfer);
+  const route& r = routes_[f.route];
+  if (r.is_private && r.flows == 1) {
+    start(now + f.latency, number);
+  } else {
+    events_.set(number, now + f.latency);
+  }
+}
+
+void traffic::start(picoseconds now, flow_number number) {
+  const flow& f = flows_[number];
+  route& r = routes_[f.route];
+  if (!r.is_private) return network_.start(now, number, r.path, f.bytes);
+  r.alone.start(now, number, f.bytes);
+  events_.set(event_of(f.route), r.alone.next_completion());
+}
+
+void traffic::complete(picoseconds now, std::uint32_t number) {
+  auto& r = routes_[number].alone;
+  r.complete(now, done_);
+  if (r.next_completion() == never) {
+    events_.erase(event_of(number));
+  } else {
+    events_.set(event_of(number), r.next_completion());
+  }
 }
 
 picoseconds traffic::next() {
-  const auto waiting = waiting_.empty() ? never : waiting_.top_key();
-  return network_.flows() == 0 ? waiting : std::min(waiting, network_.next_completion());
+  const auto next = events_.empty() ? never : events_.top_key();
+  return network_.flows() == 0 ? next : std::min(next, network_.next_completion());
 }
 
 const std::vector<flow_tag>& traffic::advance(picoseconds now) {
   done_.clear();
   if (network_.flows() > 0 && network_.next_completion() == now) network_.complete(now, done_);
-  while (!waiting_.empty() && waiting_.top_key() == now) {
-    const auto number = waiting_.top();
-    waiting_.erase(number);
-    flow& f = flows_[number];
-    if (f.undisturbed) {
-      f.moved += f.bytes;
-      done_.push_back(number);
+  while (!events_.empty() && events_.top_key() == now) {
+    const auto event = events_.top();
+    if (event >= flows_.size()) {
+      complete(now, event - static_cast<std::uint32_t>(flows_.size()));
     } else {
-      network_.start(now, number, f.path, f.bytes);
+      events_.erase(event);
+      start(now, event);
     }
   }
   return done_;
@@ -119,8 +139,8 @@ const std::vector<flow_tag>& traffic::advance(picoseconds now) {
 
 std::vector<double> traffic::bytes_carried(picoseconds now) {
   auto bytes = network_.bytes_carried(now);
-  for (std::size_t f = 0; f < flows_.size(); ++f) {
-    for (const auto& use : *uses_[f]) bytes[use.link] += use.weight * flows_[f].moved;
+  for (const route& r : routes_) {
+    for (const auto& use : *r.uses) bytes[use.link] += use.weight * r.alone.moved();
   }
   return bytes;
 }

@@ -1,9 +1,8 @@
 // The flows of a simulation, from the arrival of their members to their last byte: a flow waits for
 // all ranks that take part, then for its latency, then moves its bytes over the network.
 //
-// A flow whose links no other flow uses, on any lane, has them to itself for the whole run. Its end
-// is known when it starts, bytes / min(capacity / weight) later, and it never enters the network:
-// this is most of a ring's traffic.
+// Most of a ring's traffic meets no other: where the links of a route carry nothing but its own
+// flows, on any lane, they stay out of the network (private_route.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include "model/instance.hpp"
 #include "sim/flow_network.hpp"
 #include "sim/index_heap.hpp"
+#include "sim/private_route.hpp"
 #include "sim/stream_programs.hpp"
 #include "sim/symmetry.hpp"
 
@@ -54,34 +54,44 @@ class traffic {
 
  private:
   struct flow {
-    path_id path = 0;
+    std::uint32_t route = 0;
     std::uint32_t stream = 0;
     std::uint32_t first_member = 0;
     std::uint32_t members = 0;
     std::uint32_t missing = 0;  // members that have not arrived
-    bool undisturbed = false;
-    double rate = 0;  // where undisturbed
-    double bytes = 0;
-    double moved = 0;  // in all, where undisturbed
     picoseconds latency = 0;
+    double bytes = 0;
+  };
+  /// The links of a class of flows. Lanes of one pattern share it.
+  struct route {
+    const std::vector<link_use>* uses;
+    path_id path;
+    int flows = 0;
+    bool is_private = false;
+    private_route alone;
   };
 
   std::vector<double> class_capacities() const;
+  void add_routes();
   void add_lane(const lane&);
   void add_flow(const lane&, std::size_t flow_class);
-  void find_undisturbed();
-  const std::vector<link_use>& uses(const lane&, std::size_t flow_class) const;
+  void find_private_routes();
+  void start(picoseconds now, flow_number);
+  void complete(picoseconds now, std::uint32_t route_number);
+  std::uint32_t event_of(std::uint32_t route_number) const {
+    return static_cast<std::uint32_t>(flows_.size()) + route_number;
+  }
 
   const instance& instance_;
   const symmetry& symmetry_;
   std::size_t rank_classes_;
   flow_network network_;
+  std::vector<route> routes_;
+  std::vector<std::uint32_t> first_route_;  // by pattern
   std::vector<flow> flows_;
   std::vector<std::uint32_t> members_;
-  std::vector<ends> ends_;                          // by lane, rank class
-  std::vector<std::vector<path_id>> paths_;         // by pattern, flow class
-  std::vector<const std::vector<link_use>*> uses_;  // by flow
-  index_heap<picoseconds> waiting_;  // flows in their latency, undisturbed ones until their end
+  std::vector<ends> ends_;          // by lane, rank class
+  index_heap<picoseconds> events_;  // ends of latencies by flow, completions by private route
   std::vector<flow_tag> done_;
 };
 

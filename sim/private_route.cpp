@@ -1,0 +1,44 @@
+#include "sim/private_route.hpp"
+
+#include <algorithm>
+
+namespace attnsim {
+
+void private_route::start(picoseconds now, flow_tag tag, double bytes) {
+  advance(now);
+  flows_.push_back({tag, bytes, bytes});
+  find_next();
+}
+
+void private_route::complete(picoseconds now, std::vector<flow_tag>& done) {
+  const auto first = done.size();
+  for (const flow& f : flows_) {
+    if (end(f) > now) continue;
+    done.push_back(f.tag);
+    moved_ += f.bytes;
+  }
+  advance(now);
+  std::erase_if(flows_, [&](const flow& f) {
+    return std::find(done.begin() + static_cast<std::ptrdiff_t>(first), done.end(), f.tag) !=
+           done.end();
+  });
+  find_next();
+}
+
+void private_route::advance(picoseconds now) {
+  const double moved = to_seconds(now - since_) * rate_each();
+  for (flow& f : flows_) f.left = std::max(0.0, f.left - moved);
+  since_ = now;
+}
+
+void private_route::find_next() {
+  next_ = never;
+  for (const flow& f : flows_) next_ = std::min(next_, end(f));
+}
+
+picoseconds private_route::end(const flow& f) const {
+  const auto wait = to_picoseconds(f.left / rate_each());
+  return wait < never - since_ ? since_ + wait : never;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,48 @@
+#include "sim/kernel_run.hpp"
+
+#include <gtest/gtest.h>
+
+namespace attnsim {
+namespace {
+
+constexpr picoseconds us = 1'000'000;
+
+// 100 us at full speed. Half of it done, the rest takes 1.2 times as long: 50 + 60 us; after 30 of
+// these, 25 us of work are left.
+TEST(kernel_run, the_rest_runs_at_another_speed) {
+  kernel_run k;
+  k.begin(0, 7, 100e-6, 1, 1);
+  EXPECT_EQ(k.end(), 100 * us);
+  EXPECT_TRUE(k.slow_down(50 * us, 1.2));
+  EXPECT_EQ(k.end(), 110 * us);
+  EXPECT_TRUE(k.slow_down(80 * us, 1));
+  EXPECT_EQ(k.end(), 105 * us);
+}
+
+TEST(kernel_run, the_same_speed_moves_nothing) {
+  kernel_run k;
+  EXPECT_FALSE(k.slow_down(0, 1.2));
+  k.begin(0, 7, 100e-6, 1, 1.2);
+  EXPECT_FALSE(k.slow_down(50 * us, 1.2));
+}
+
+// Four calls of 25 us. Communication that was launched before the kernel and becomes ready with it
+// runs beside it; else it gets the device at the end of the call in progress, also after the speed
+// has changed: at 30 us, 20 us of the second call are left, which then take 40.
+TEST(kernel_run, room_comes_with_the_end_of_a_call) {
+  constexpr std::uint32_t before = 6, behind = 8;
+  kernel_run k;
+  EXPECT_EQ(k.room(3 * us, behind), 3 * us);
+  k.begin(0, 7, 100e-6, 4, 1);
+  EXPECT_EQ(k.room(0, before), 0);
+  EXPECT_EQ(k.room(0, behind), 25 * us);
+  EXPECT_EQ(k.room(30 * us, before), 50 * us);
+  EXPECT_EQ(k.room(30 * us, behind), 50 * us);
+  EXPECT_TRUE(k.slow_down(30 * us, 2));
+  EXPECT_EQ(k.room(30 * us, behind), 70 * us);
+  k.stop();
+  EXPECT_EQ(k.room(31 * us, behind), 31 * us);
+}
+
+}  // namespace
+}  // namespace attnsim
