@@ -46,8 +46,7 @@ std::vector<std::vector<int>> rings_over_nodes(const std::vector<std::vector<int
 
 }  // namespace
 
-std::vector<std::vector<int>> ring_channels(const network& net, const std::vector<int>& members) {
-  if (members.size() < 2) return {};
+std::vector<std::vector<int>> by_node(const network& net, const std::vector<int>& members) {
   std::map<int, std::size_t> number;
   std::vector<std::vector<int>> nodes;
   for (const int m : members) {
@@ -55,6 +54,12 @@ std::vector<std::vector<int>> ring_channels(const network& net, const std::vecto
     if (is_new) nodes.emplace_back();
     nodes[where->second].push_back(m);
   }
+  return nodes;
+}
+
+std::vector<std::vector<int>> ring_channels(const network& net, const std::vector<int>& members) {
+  if (members.size() < 2) return {};
+  const auto nodes = by_node(net, members);
   if (nodes.size() == 1 && directly_linked(net, members)) return strided_rings(members);
   if (nodes.size() == 1) return {members};
   return rings_over_nodes(nodes);

@@ -12,6 +12,9 @@
 
 namespace attnsim {
 
+/// The members node by node, nodes in the order of their first member.
+std::vector<std::vector<int>> by_node(const network&, const std::vector<int>& members);
+
 /// Orders of the members, one a channel. Members are device numbers; groups of one have no ring.
 std::vector<std::vector<int>> ring_channels(const network&, const std::vector<int>& members);
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "model/rings.hpp"
+#include "model/cost/collective.hpp"
 
 namespace attnsim {
 namespace {
@@ -14,10 +14,6 @@ enum class pattern_kind { message, ring, pairs };
 pattern_kind kind_of(op_kind kind) {
   if (kind == op_kind::all_to_all) return pattern_kind::pairs;
   return is_collective(kind) ? pattern_kind::ring : pattern_kind::message;
-}
-
-link_kind slower(link_kind a, link_kind b) {
-  return std::max(a, b);
 }
 
 }  // namespace
@@ -49,7 +45,11 @@ transfers::pattern_data transfers::make_pattern(const schedule& s, const operati
     } else if (s.grid.place_in_group(rank, op.axes) == 0) {
       const auto group = s.grid.group(rank, op.axes);
       if (group.size() < 2) continue;
-      kind_of(op.kind) == pattern_kind::ring ? add_ring(p, group) : add_pairs(p, group);
+      const auto devices = devices_of(group);
+      add_group(p, group,
+                kind_of(op.kind) == pattern_kind::ring
+                    ? ring_flow(cluster_, devices, static_cast<int>(group.size()) - 1, 0)
+                    : pairs_flow(cluster_, devices, 0));
     }
   }
   return p;
@@ -68,88 +68,39 @@ seconds transfers::links_latency(std::span<const link_id> path) const {
   return total;
 }
 
-void transfers::note(std::span<const link_id> path, double weight) {
-  for (const auto id : path) noted_.push_back({id, weight});
-}
-
 void transfers::add_message(pattern_data& p, int sender, int receiver) {
   const auto path = route(sender, receiver);
   const auto kind = transport_of(cluster_.network, path);
   const auto& transport = cluster_.device.transport(kind);
-  note(path, 1 / transport.efficiency);
+  collective_flow message{
+      .uses = {}, .latency = transport.latency + links_latency(path), .transport = kind};
+  for (const auto id : path) message.uses.push_back({id, 1 / transport.efficiency});
   p.sent[static_cast<std::size_t>(sender)] = static_cast<int>(p.flows.size());
   p.received[static_cast<std::size_t>(receiver)] = static_cast<int>(p.flows.size());
-  close_flow(p, {sender, receiver}, transport.latency + links_latency(path), kind);
+  add_flow(p, {sender, receiver}, message);
 }
 
-void transfers::add_ring(pattern_data& p, const std::vector<int>& group) {
-  std::vector<int> members;
-  std::map<int, int> rank_of;
+std::vector<int> transfers::devices_of(const std::vector<int>& group) const {
+  std::vector<int> devices;
+  for (const int rank : group) devices.push_back(devices_[static_cast<std::size_t>(rank)]);
+  return devices;
+}
+
+void transfers::add_group(pattern_data& p, const std::vector<int>& group,
+                          const collective_flow& flow) {
   for (const int rank : group) {
-    members.push_back(devices_[static_cast<std::size_t>(rank)]);
-    rank_of[members.back()] = rank;
-  }
-  std::sort(members.begin(), members.end());
-  const auto channels = ring_channels(cluster_.network, members);
-  auto kind = link_kind::nvlink;
-  seconds slowest_hop;
-  for (const auto& ring : channels) {
-    for (std::size_t i = 0; i < ring.size(); ++i) {
-      const auto path = route(rank_of[ring[i]], rank_of[ring[(i + 1) % ring.size()]]);
-      note(path, 1.0 / static_cast<double>(channels.size()));
-      kind = slower(kind, transport_of(cluster_.network, path));
-      slowest_hop = std::max(slowest_hop, links_latency(path));
-    }
-  }
-  const auto& transport = cluster_.device.transport(kind);
-  for (auto& use : noted_) use.weight /= transport.collective_efficiency;
-  for (const int rank : group)
     p.sent[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-  for (const int rank : group)
     p.received[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-  const auto steps = static_cast<double>(group.size() - 1);
-  close_flow(p, group,
-             transport.collective_latency + steps * (transport.step_latency + slowest_hop), kind);
+  }
+  add_flow(p, group, flow);
 }
 
-void transfers::add_pairs(pattern_data& p, const std::vector<int>& group) {
-  auto kind = link_kind::nvlink;
-  seconds slowest;
-  const auto peers = static_cast<double>(group.size() - 1);
-  for (const int from : group) {
-    for (const int to : group) {
-      if (from == to) continue;
-      const auto path = route(from, to);
-      note(path, 1 / peers);
-      kind = slower(kind, transport_of(cluster_.network, path));
-      slowest = std::max(slowest, links_latency(path));
-    }
-  }
-  const auto& transport = cluster_.device.transport(kind);
-  for (auto& use : noted_) use.weight /= transport.efficiency;
-  for (const int rank : group)
-    p.sent[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-  for (const int rank : group)
-    p.received[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-  close_flow(p, group, transport.collective_latency + slowest, kind);
-}
-
-void transfers::close_flow(pattern_data& p, std::vector<int> members, seconds latency,
-                           link_kind kind) {
-  std::sort(noted_.begin(), noted_.end(),
-            [](const auto& a, const auto& b) { return a.link < b.link; });
+void transfers::add_flow(pattern_data& p, std::vector<int> members, const collective_flow& flow) {
   const auto first = uses_.size();
-  for (const auto& use : noted_) {
-    if (uses_.size() > first && uses_.back().link == use.link) {
-      uses_.back().weight += use.weight;
-    } else {
-      uses_.push_back(use);
-    }
-  }
-  noted_.clear();
-  p.flows.push_back({first, uses_.size(), latency, kind});
+  uses_.insert(uses_.end(), flow.uses.begin(), flow.uses.end());
+  p.flows.push_back({first, uses_.size(), flow.latency, flow.transport});
   p.members.push_back(std::move(members));
-  p.channels = std::max(p.channels, cluster_.device.transport(kind).channels);
+  p.channels = std::max(p.channels, cluster_.device.transport(flow.transport).channels);
 }
 
 flow_form transfers::form(int pattern, int flow) const {

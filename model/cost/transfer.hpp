@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/cluster.hpp"
+#include "model/cost/collective.hpp"
 #include "model/link_use.hpp"
 #include "model/workload.hpp"
 
@@ -62,20 +63,17 @@ class transfers {
   const pattern_data& at(int i) const { return patterns_[static_cast<std::size_t>(i)]; }
   pattern_data make_pattern(const schedule&, const operation&);
   void add_message(pattern_data&, int sender, int receiver);
-  void add_ring(pattern_data&, const std::vector<int>& group);
-  void add_pairs(pattern_data&, const std::vector<int>& group);
-  /// Merges what was noted in load_ into a flow's uses.
-  void close_flow(pattern_data&, std::vector<int> members, seconds latency, link_kind);
+  void add_group(pattern_data&, const std::vector<int>& group, const collective_flow&);
+  void add_flow(pattern_data&, std::vector<int> members, const collective_flow&);
+  std::vector<int> devices_of(const std::vector<int>& group) const;
   std::vector<link_id> route(int from_rank, int to_rank) const;
   seconds links_latency(std::span<const link_id>) const;
-  void note(std::span<const link_id> path, double weight);
 
   const cluster& cluster_;
   std::vector<int> devices_;
   std::vector<int> pattern_of_op_;
   std::vector<pattern_data> patterns_;
   std::vector<link_use> uses_;
-  std::vector<link_use> noted_;
 };
 
 }  // namespace attnsim
