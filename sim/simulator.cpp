@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "sim/kernel_run.hpp"
@@ -259,20 +260,40 @@ class simulation {
   void add_link_loads(timeline& t) {
     const double duration = t.duration().value();
     const auto bytes = traffic_.bytes_carried(now_);
-    for (link_id l = 0; l < bytes.size(); ++l) {
-      const auto id = symmetry_.link_of_class[l];
-      const double possible = instance_.on().network.links()[id].capacity.value() * duration;
-      t.links.push_back({.link = id,
+    std::vector<link_id> classes(bytes.size());
+    std::iota(classes.begin(), classes.end(), link_id{0});
+    std::vector<double> utilisation;
+    for (const auto l : classes) {
+      const double possible = link_of(l).capacity.value() * duration;
+      utilisation.push_back(possible > 0 ? bytes[l] / possible : 0);
+    }
+    std::stable_sort(classes.begin(), classes.end(),
+                     [&](auto a, auto b) { return utilisation[a] > utilisation[b]; });
+    std::vector<int> place(classes.size());
+    for (const auto l : classes) {
+      place[l] = static_cast<int>(t.links.size());
+      t.links.push_back({.link = symmetry_.link_of_class[l],
                          .links = symmetry_.links_in_class[l],
                          .bytes = bytes[l],
-                         .utilisation = possible > 0 ? bytes[l] / possible : 0});
-      if (!options_.record_links) continue;
-      for (const auto& sample : traffic_.load(l)) {
-        t.links.back().samples.push_back({seconds(to_seconds(sample.since)), sample.rate});
-      }
+                         .utilisation = utilisation[l],
+                         .samples = load_over_time(l)});
     }
-    std::stable_sort(t.links.begin(), t.links.end(),
-                     [](const auto& a, const auto& b) { return a.utilisation > b.utilisation; });
+    for (const int l : symmetry_.link_class) {
+      t.load_of.push_back(l < 0 ? -1 : place[static_cast<std::size_t>(l)]);
+    }
+  }
+
+  const link& link_of(link_id link_class) const {
+    return instance_.on().network.links()[symmetry_.link_of_class[link_class]];
+  }
+
+  std::vector<load_change> load_over_time(link_id link_class) {
+    std::vector<load_change> changes;
+    if (!options_.record_links) return changes;
+    for (const auto& sample : traffic_.load(link_class)) {
+      changes.push_back({seconds(to_seconds(sample.since)), sample.rate});
+    }
+    return changes;
   }
 
   static constexpr std::uint32_t compute_stream = 0;

@@ -45,6 +45,7 @@ struct timeline {
   std::vector<rank_timeline> ranks;  ///< one a class of ranks with equal timelines
   std::vector<int> class_of;         ///< by rank: index into `ranks`
   std::vector<link_load> links;      ///< of links that carried anything; the most utilised first
+  std::vector<int> load_of;          ///< by link: index into `links`, -1 for the others
 
   /// The rank class that ends last.
   const rank_timeline& slowest() const;

@@ -15,7 +15,7 @@
 #include "sim/flow_network.hpp"
 #include "sim/simulator.hpp"
 #include "tests/bench/clusters.hpp"
-#include "tests/bench/exchanges.hpp"
+#include "tests/ring_exchanges.hpp"
 
 namespace attnsim {
 namespace {
