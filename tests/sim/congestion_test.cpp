@@ -116,19 +116,21 @@ TEST(congestion, a_degraded_cable_holds_up_what_crosses_it) {
               testing::ElementsAre(near(full), near(quarter), near(full), near(full)));
 }
 
-// Hashed instead, messages of leaf 0 meet on a spine while others lie idle: with m on the fullest
-// uplink, m S / B. (Both cables of a spine carry the same messages.)
+// Two leaves of 8 hosts, 8 spines, hashed: messages meet on a spine while others lie idle. With m on
+// the fullest uplink, m S / B. (Both cables of a spine carry the same messages.)
 TEST(congestion, hashed_paths_collide) {
-  const auto c = nodes_of_one(16, "{kind: fat-tree, nodes_per_leaf: 4, latency: 1 us}");
+  const auto c = nodes_of_one(16, "{kind: fat-tree, nodes_per_leaf: 8, latency: 1 us}");
   std::map<link_id, int> on_link;
   int fullest = 0;
-  for (int host = 0; host < 4; ++host) {
+  std::vector<std::pair<int, int>> ends;
+  for (int host = 0; host < 8; ++host) {
     std::vector<link_id> path;
-    c.network.route(host, host + 4, path);
+    c.network.route(host, host + 8, path);
     fullest = std::max(fullest, ++on_link[path[1]]);
+    ends.emplace_back(host, host + 8);
   }
   ASSERT_GT(fullest, 1);
-  const auto times = sent_at_once(c, {{0, 4}, {1, 5}, {2, 6}, {3, 7}});
+  const auto times = sent_at_once(c, ends);
   EXPECT_THAT(*std::max_element(times.begin(), times.end()), near(fullest * block / rate + 4e-6));
 }
 
