@@ -68,8 +68,10 @@ const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
   const auto& op = workload_.program().program[index];
   const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
   auto& slot =
-      variant < 0 ? scratch_ : known_[form_[index] * variants + static_cast<std::size_t>(variant)];
-  if (variant < 0) slot.known = false;
+      variant < 0 ? latest_ : known_[form_[index] * variants + static_cast<std::size_t>(variant)];
+  if (variant < 0 && std::exchange(latest_of_, {index, rank}) != std::pair(index, rank)) {
+    slot.known = false;
+  }
   if (!slot.known) {
     slot = {.known = true};
     if (is_kernel(op.kind)) {

@@ -2,6 +2,7 @@
 // them, which move memory.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "model/cost/kernel.hpp"
@@ -42,7 +43,8 @@ class local_costs {
   std::vector<std::size_t> form_;  ///< operations with the same costs share a form
   /// By form and tile variant; filled on first use.
   mutable std::vector<cost> known_;
-  mutable cost scratch_;
+  mutable cost latest_;  ///< the latest one that has no variant, and whose it is
+  mutable std::pair<std::size_t, int> latest_of_{};
 };
 
 }  // namespace attnsim
