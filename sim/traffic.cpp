@@ -3,40 +3,46 @@
 #include <algorithm>
 
 namespace attnsim {
+namespace {
+
+joined_links join_classes(const instance& i, const symmetry& s) {
+  std::vector<double> capacities;
+  for (const auto id : s.link_of_class) {
+    capacities.push_back(i.on().network.links()[id].capacity.value());
+  }
+  std::vector<std::vector<link_use>> routes;
+  for (const auto& pattern : s.uses) routes.insert(routes.end(), pattern.begin(), pattern.end());
+  return join_links(capacities, routes);
+}
+
+}  // namespace
 
 traffic::traffic(const instance& i, const symmetry& s, const stream_programs& programs, bool record)
     : instance_(i),
       symmetry_(s),
       rank_classes_(s.rank_of_class.size()),
-      network_(class_capacities()) {
+      links_(join_classes(i, s)),
+      network_(links_.capacities) {
   add_routes();
   for (const lane& l : programs.lanes) add_lane(l);
   events_.resize(flows_.size() + routes_.size());
   if (record) {
-    for (link_id l = 0; l < s.link_of_class.size(); ++l) network_.record(l);
+    for (link_id l = 0; l < links_.capacities.size(); ++l) network_.record(l);
   } else {
     find_private_routes();
   }
 }
 
-std::vector<double> traffic::class_capacities() const {
-  std::vector<double> capacities;
-  for (const auto id : symmetry_.link_of_class) {
-    capacities.push_back(instance_.on().network.links()[id].capacity.value());
-  }
-  return capacities;
-}
-
 void traffic::add_routes() {
-  const auto capacities = class_capacities();
+  for (const auto& uses : links_.routes) {
+    double rate = unlimited;
+    for (const auto& use : uses) rate = std::min(rate, links_.capacities[use.link] / use.weight);
+    routes_.push_back({.path = network_.add_path(uses), .alone = private_route(rate)});
+  }
+  std::uint32_t first = 0;
   for (const auto& pattern : symmetry_.uses) {
-    first_route_.push_back(static_cast<std::uint32_t>(routes_.size()));
-    for (const auto& uses : pattern) {
-      double rate = unlimited;
-      for (const auto& use : uses) rate = std::min(rate, capacities[use.link] / use.weight);
-      routes_.push_back(
-          {.uses = &uses, .path = network_.add_path(uses), .alone = private_route(rate)});
-    }
+    first_route_.push_back(first);
+    first += static_cast<std::uint32_t>(pattern.size());
   }
 }
 
@@ -76,13 +82,14 @@ void traffic::add_flow(const lane& l, std::size_t flow_class) {
 }
 
 void traffic::find_private_routes() {
-  std::vector<int> routes_on(symmetry_.link_of_class.size());
-  for (const route& r : routes_) {
-    for (const auto& use : *r.uses) ++routes_on[use.link];
+  std::vector<int> routes_on(links_.capacities.size());
+  for (const auto& uses : links_.routes) {
+    for (const auto& use : uses) ++routes_on[use.link];
   }
-  for (route& r : routes_) {
-    r.is_private = std::all_of(r.uses->begin(), r.uses->end(),
-                               [&](const auto& use) { return routes_on[use.link] == 1; });
+  for (std::size_t r = 0; r < routes_.size(); ++r) {
+    const auto& uses = links_.routes[r];
+    routes_[r].is_private = std::all_of(uses.begin(), uses.end(),
+                                        [&](const auto& use) { return routes_on[use.link] == 1; });
   }
 }
 
@@ -138,10 +145,14 @@ const std::vector<flow_tag>& traffic::advance(picoseconds now) {
 }
 
 std::vector<double> traffic::bytes_carried(picoseconds now) {
-  auto bytes = network_.bytes_carried(now);
-  for (const route& r : routes_) {
-    for (const auto& use : *r.uses) bytes[use.link] += use.weight * r.alone.moved();
+  auto joined = network_.bytes_carried(now);
+  for (std::size_t r = 0; r < routes_.size(); ++r) {
+    for (const auto& use : links_.routes[r]) {
+      joined[use.link] += use.weight * routes_[r].alone.moved();
+    }
   }
+  std::vector<double> bytes;
+  for (const auto number : links_.number_of) bytes.push_back(joined[number]);
   return bytes;
 }
 

@@ -11,6 +11,7 @@
 #include "model/instance.hpp"
 #include "sim/flow_network.hpp"
 #include "sim/index_heap.hpp"
+#include "sim/joined_links.hpp"
 #include "sim/private_route.hpp"
 #include "sim/stream_programs.hpp"
 #include "sim/symmetry.hpp"
@@ -50,7 +51,9 @@ class traffic {
 
   /// Bytes that one link of each class has carried until `now`.
   std::vector<double> bytes_carried(picoseconds now);
-  std::span<const load_sample> load(link_id link_class) { return network_.recorded(link_class); }
+  std::span<const load_sample> load(link_id link_class) {
+    return network_.recorded(links_.number_of[link_class]);
+  }
 
  private:
   struct flow {
@@ -64,14 +67,12 @@ class traffic {
   };
   /// The links of a class of flows. Lanes of one pattern share it.
   struct route {
-    const std::vector<link_use>* uses;
     path_id path;
     int flows = 0;
     bool is_private = false;
     private_route alone;
   };
 
-  std::vector<double> class_capacities() const;
   void add_routes();
   void add_lane(const lane&);
   void add_flow(const lane&, std::size_t flow_class);
@@ -85,6 +86,7 @@ class traffic {
   const instance& instance_;
   const symmetry& symmetry_;
   std::size_t rank_classes_;
+  joined_links links_;  // of the classes of links
   flow_network network_;
   std::vector<route> routes_;
   std::vector<std::uint32_t> first_route_;  // by pattern

@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <string>
 
 #include "sim/flow_network.hpp"
+#include "sim/joined_links.hpp"
 #include "sim/simulator.hpp"
 #include "tests/bench/clusters.hpp"
 #include "tests/ring_exchanges.hpp"
@@ -43,33 +45,37 @@ result simulate_rings(const cluster& c, int rows, int cols, bool unequal, bool m
   return {t.duration().value(), static_cast<double>(program.size()) * ranks};
 }
 
+struct message {
+  picoseconds start;
+  double bytes;
+  std::size_t route;
+};
+
 result simulate_all_to_all(const cluster& c, int hosts, bool unequal) {
   std::vector<double> capacities;
   for (const auto& l : c.network.links()) capacities.push_back(l.capacity.value());
-  flow_network network(std::move(capacities));
-
-  struct message {
-    picoseconds start;
-    path_id path;
-    double bytes;
-  };
   std::vector<message> messages;
+  std::vector<std::vector<link_use>> routes;
+  std::vector<link_id> path;
   for (int d = 1; d < hosts; ++d) {
     for (int i = 0; i < hosts; ++i) {
-      std::vector<link_id> route;
-      c.network.route(i, (i + d) % hosts, route);
-      std::vector<link_use> uses;
+      path.clear();
+      c.network.route(i, (i + d) % hosts, path);
       seconds latency;
-      for (const auto l : route) {
-        uses.push_back({l});
+      auto& route = routes.emplace_back();
+      for (const auto l : path) {
+        route.push_back({l});
         latency += c.network.links()[l].latency;
       }
-      messages.push_back({to_picoseconds(latency.value()), network.add_path(uses),
-                          scenario::message_bytes_to(i, d, !unequal)});
+      messages.push_back({to_picoseconds(latency.value()),
+                          scenario::message_bytes_to(i, d, !unequal), routes.size() - 1});
     }
   }
   std::stable_sort(messages.begin(), messages.end(),
                    [](const message& a, const message& b) { return a.start < b.start; });
+  const auto joined = join_links(capacities, routes);
+  flow_network network(joined.capacities);
+  for (const auto& route : joined.routes) network.add_path(route);
 
   std::vector<flow_tag> done;
   picoseconds now = 0;
@@ -78,7 +84,8 @@ result simulate_all_to_all(const cluster& c, int hosts, bool unequal) {
     now = std::min(start, network.next_completion());
     if (network.next_completion() == now) network.complete(now, done);
     for (; next < messages.size() && messages[next].start == now; ++next) {
-      network.start(now, next, messages[next].path, messages[next].bytes);
+      const auto& m = messages[next];
+      network.start(now, next, static_cast<path_id>(m.route), m.bytes);
     }
   }
   return {to_seconds(now), static_cast<double>(messages.size())};
