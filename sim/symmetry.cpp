@@ -40,7 +40,7 @@ class refinement {
     for (int round = 0; round < most_rounds; ++round) {
       const auto now = count();
       if (now == classes) return true;
-      if (distinct(ranks_) * 2 > ranks_.size()) return false;
+      if (mostly_distinct()) return false;
       classes = now;
       refine();
     }
@@ -58,22 +58,30 @@ class refinement {
     return std::unordered_set<colour>(colours.begin(), colours.end()).size();
   }
 
+  bool mostly_distinct() const { return distinct(ranks_) * 2 > ranks_.size(); }
+
   std::size_t count() const {
     std::size_t total = distinct(ranks_) + distinct(links_);
     for (const auto& f : flows_) total += distinct(f);
     return total;
   }
 
+  /// By what they compute. Stops where most ranks differ already.
   void colour_ranks() {
-    const auto& program = instance_.program().program;
-    ranks_.resize(static_cast<std::size_t>(instance_.ranks()));
     for (int rank = 0; rank < instance_.ranks(); ++rank) {
-      colour c = bits(instance_.speed_of(rank));
-      for (std::size_t op = 0; op < program.size() && !instance_.same_on_all_ranks(); ++op) {
-        if (!is_communication(program[op].kind))
-          c = mix(c, bits(instance_.local_time(op, rank).value()));
+      ranks_.push_back(bits(instance_.speed_of(rank)));
+    }
+    const auto& program = instance_.program().program;
+    for (std::size_t op = 0; op < program.size() && !instance_.same_on_all_ranks(); ++op) {
+      if (is_communication(program[op].kind)) continue;
+      for (int rank = 0; rank < instance_.ranks(); ++rank) {
+        auto& c = ranks_[static_cast<std::size_t>(rank)];
+        c = mix(c, bits(instance_.local_time(op, rank).value()));
+        if (is_kernel(program[op].kind)) {
+          c = mix(c, static_cast<colour>(instance_.costs().calls(op, rank)));
+        }
       }
-      ranks_[static_cast<std::size_t>(rank)] = c;
+      if (std::has_single_bit(op) && mostly_distinct()) return;
     }
   }
 

@@ -80,7 +80,9 @@ TEST(plan, ranks_candidates) {
 TEST(plan, keeps_to_the_schedules_asked_for) {
   const auto r = run_program(
       std::string("plan nd-h100-v5 --nodes 1 --format json --schedules ring") + problem);
-  for (const auto& c : json::parse(r.output)["candidates"]) EXPECT_EQ(c["schedule"], "ring");
+  const auto answer = json::parse(r.output);
+  ASSERT_FALSE(answer["candidates"].empty()) << r.messages;
+  for (const auto& c : answer["candidates"]) EXPECT_EQ(c["schedule"], "ring");
 }
 
 TEST(plan, quiet_writes_nothing_to_stderr) {

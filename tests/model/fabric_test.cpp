@@ -5,6 +5,8 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 
@@ -40,29 +42,34 @@ std::vector<std::string> switches(const network& net, int from, int to) {
   return {names.begin() + 2, names.end() - 2};
 }
 
-/// GB/s that the first half of the devices can send to the second half: the maximum flow.
+/// GB/s that the first half of the devices can send to the second half: the maximum flow, in whole
+/// B/s so that it is exact.
 double bisection(const network& net) {
   using traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
   using graph = boost::adjacency_list<
       boost::vecS, boost::vecS, boost::directedS, boost::no_property,
       boost::property<
-          boost::edge_capacity_t, double,
-          boost::property<boost::edge_residual_capacity_t, double,
+          boost::edge_capacity_t, std::int64_t,
+          boost::property<boost::edge_residual_capacity_t, std::int64_t,
                           boost::property<boost::edge_reverse_t, traits::edge_descriptor>>>>;
   graph g(net.vertices().size() + 2);
   const auto source = net.vertices().size(), sink = source + 1;
-  const auto add = [&](std::size_t a, std::size_t b, double capacity) {
+  const auto add = [&](std::size_t a, std::size_t b, std::int64_t capacity) {
     const auto forth = add_edge(a, b, g).first, back = add_edge(b, a, g).first;
     put(boost::edge_capacity, g, forth, capacity);
     put(boost::edge_capacity, g, back, 0);
     put(boost::edge_reverse, g, forth, back);
     put(boost::edge_reverse, g, back, forth);
   };
-  for (const auto& l : net.links()) add(l.from, l.to, l.capacity.value() / 1e9);
+  for (const auto& l : net.links()) add(l.from, l.to, std::llround(l.capacity.value()));
+  constexpr std::int64_t no_limit = 10'000'000'000'000'000;
   for (int d = 0; d < net.devices(); ++d) {
-    d < net.devices() / 2 ? add(source, net.device(d), 1e9) : add(net.device(d), sink, 1e9);
+    if (d < net.devices() / 2)
+      add(source, net.device(d), no_limit);
+    else
+      add(net.device(d), sink, no_limit);
   }
-  return boost::push_relabel_max_flow(g, source, sink);
+  return static_cast<double>(boost::push_relabel_max_flow(g, source, sink)) / 1e9;
 }
 
 /// Flows on every link out of a switch when every device sends to the one `shift` after it.
@@ -128,7 +135,7 @@ TEST(fat_tree, oversubscription_of_any_ratio) {
   const auto three =
       read_text(singles(8, "{kind: fat-tree, nodes_per_leaf: 4, oversubscription: 3}"));
   EXPECT_EQ(three.network.links().size(), 2u * (8 + 8 + 4));
-  EXPECT_NEAR(bisection(three.network), 40.0 / 3, 1e-9);
+  EXPECT_NEAR(bisection(three.network), 40.0 / 3, 1e-8);
 }
 
 TEST(fat_tree, faster_uplinks_are_fewer) {
