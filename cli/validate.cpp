@@ -31,6 +31,7 @@ struct validate_flags {
   output_flags output;
   std::string transport = "inprocess", kernel = "cpu", emulate = "none", repeats = "3",
               time_out = "60", timelines;
+  bool graph = false;
 };
 
 emulation parse_emulation(const std::string& text) {
@@ -169,6 +170,8 @@ void run(const validate_flags& flags) {
     throw input_error("--kernel", flags.kernel, "needs --transport nccl; else expected cpu");
   if (flags.kernel == "cpu" && flags.transport == "nccl")
     throw input_error("--kernel", flags.kernel, "--transport nccl needs cuda or cudnn");
+  if (flags.graph && flags.transport != "nccl")
+    throw input_error("--cuda-graph: needs --transport nccl");
   const auto c = flags.cluster.read();
   const int ranks = flags.cluster.ranks_of(c);
   auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
@@ -184,6 +187,7 @@ void run(const validate_flags& flags) {
        .transport = flags.transport,
        .device = device_of(flags),
        .emulates = emulates,
+       .mode = flags.graph ? validate::launch_mode::graph : validate::launch_mode::by_operation,
        .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
        .time_out = std::chrono::seconds(parse_count("--time-out", flags.time_out))});
   if (v.rank == 0) {
@@ -221,6 +225,8 @@ void add_validate(CLI::App& app) {
       ->add_option("--time-out", flags->time_out,
                    "seconds that an operation may wait for its peers")
       ->capture_default_str();
+  command->add_flag("--cuda-graph", flags->graph,
+                    "launch each measured run as one CUDA graph (nccl)");
   command->add_option("--timelines", flags->timelines,
                       "write predicted and measured timelines to this JSON file");
   command->footer(

@@ -1,5 +1,8 @@
 #include "kernels/backend.hpp"
 
+#include <stdexcept>
+#include <string>
+
 namespace attnsim::kernels {
 
 device_tensor dense(void* data, data_type type, const token_shape& shape) {
@@ -17,6 +20,27 @@ device_tensor tokens_from(device_tensor tensor, std::int64_t first, std::int64_t
       static_cast<std::byte*>(view.data) + first * view.token_stride * element_bytes(tensor.type);
   view.token_stride *= step;
   return tensor;
+}
+
+namespace {
+
+[[noreturn]] void no_graphs(const backend& b) {
+  throw std::runtime_error(std::string(b.name()) + " devices have no graphs");
+}
+
+}  // namespace
+
+void backend::begin_capture(stream_id) {
+  no_graphs(*this);
+}
+graph_id backend::end_capture(stream_id) {
+  no_graphs(*this);
+}
+void backend::launch(stream_id, graph_id) {
+  no_graphs(*this);
+}
+void backend::release(graph_id) {
+  no_graphs(*this);
 }
 
 }  // namespace attnsim::kernels

@@ -23,6 +23,7 @@ namespace attnsim::kernels {
 
 enum class stream_id : std::int32_t {};
 enum class event_id : std::int32_t {};
+enum class graph_id : std::int32_t {};
 
 /// Where both kinds are ready to start, work of high streams comes first, if the device has
 /// priorities.
@@ -96,6 +97,15 @@ class backend {
   virtual void wait(stream_id stream, event_id event) = 0;
   virtual double seconds_between(event_id from, event_id to) = 0;
   virtual void release(event_id event) = 0;
+
+  // Graphs (CUDA graphs). What is enqueued between begin_capture() and end_capture() on that stream,
+  // and on those that wait for its events, runs only when the graph is launched, and then as one. The
+  // other streams must join it again before the end. Events recorded meanwhile mark points of the
+  // launch. Back ends without graphs throw std::runtime_error.
+  virtual void begin_capture(stream_id stream);
+  virtual graph_id end_capture(stream_id stream);
+  virtual void launch(stream_id stream, graph_id graph);
+  virtual void release(graph_id graph);
 
   // Attention on one block: kernels/attention_block.hpp.
   virtual void forward(stream_id stream, const forward_arguments& arguments) = 0;

@@ -57,7 +57,7 @@ void device_memory::leave(std::size_t op) {
 }
 
 std::byte* device_memory::allocate(byte_count size) {
-  while (held_ + size > limit_ && !left_.empty()) release_oldest();
+  while (await_ && held_ + size > limit_ && !left_.empty()) release_oldest();
   held_ += size;
   peak_ = std::max(peak_, held_);
   return static_cast<std::byte*>(device_.allocate(static_cast<std::size_t>(size.value())));

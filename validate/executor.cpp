@@ -85,10 +85,11 @@ int executor::lane_of(const operation& op) const {
 /// One run of the program.
 class executor::pass {
  public:
-  explicit pass(executor& e)
+  pass(executor& e, launch_mode mode)
       : e_(e),
         program_(e.work_.program().program),
-        memory_(e.work_, e.device_, [this](std::size_t op) { await(op); }),
+        mode_(mode),
+        memory_(e.work_, e.device_, awaiting(mode)),
         local_(e.work_, e.transport_.rank(), e.device_, memory_),
         of_stream_(e.streams_.size()) {}
 
@@ -103,13 +104,16 @@ class executor::pass {
       e_.device_.release(begin);
       e_.device_.release(end);
     }
+    for (const auto tie : ties_) e_.device_.release(tie);
     if (origin_) e_.device_.release(*origin_);
+    if (graph_) e_.device_.release(*graph_);
   }
 
   execution run(const shard_source& input) {
     load(input);
+    if (mode_ == launch_mode::graph) capture();
     start_together();
-    for (std::size_t op = 0; op < program_.size(); ++op) launch(op);
+    graph_ ? launch_graph() : launch_operations();
     for (const auto stream : e_.streams_) e_.device_.synchronize(stream);
     execution result{.times = gathered_times(), .peak_memory = memory_.peak()};
     result.results = results();
@@ -120,7 +124,11 @@ class executor::pass {
   stream_id stream(int i) const { return e_.streams_[static_cast<std::size_t>(i)]; }
   const schedule& program() const { return e_.work_.program(); }
   int rank() const { return e_.transport_.rank(); }
-  void await(std::size_t op) { e_.device_.seconds_between(*origin_, spans_.at(op).second); }
+
+  std::function<void(std::size_t)> awaiting(launch_mode mode) {
+    if (mode == launch_mode::graph) return nullptr;
+    return [this](std::size_t op) { e_.device_.seconds_between(*origin_, spans_.at(op).second); };
+  }
 
   /// Resident buffers that are read before they are written are inputs.
   void load(const shard_source& input) {
@@ -152,6 +160,33 @@ class executor::pass {
     sleep_until(start);
     late_ = now() - start;
     origin_ = e_.device_.record(stream(0));
+  }
+
+  /// Streams leave the first one and come back to it.
+  void capture() {
+    const auto tie = [this](stream_id from, stream_id to) {
+      const auto event = e_.device_.record(from);
+      e_.device_.wait(to, event);
+      ties_.push_back(event);
+    };
+    e_.device_.begin_capture(stream(0));
+    for (const auto other : e_.streams_) {
+      if (other != stream(0)) tie(stream(0), other);
+    }
+    launch_operations();
+    for (const auto other : e_.streams_) {
+      if (other != stream(0)) tie(other, stream(0));
+    }
+    graph_ = e_.device_.end_capture(stream(0));
+  }
+
+  void launch_graph() {
+    e_.device_.launch(stream(0), *graph_);
+    e_.transport_.watch(e_.device_, stream(0), "graph of " + program().name);
+  }
+
+  void launch_operations() {
+    for (std::size_t op = 0; op < program_.size(); ++op) launch(op);
   }
 
   void launch(std::size_t op) {
@@ -268,7 +303,10 @@ class executor::pass {
 
   executor& e_;
   const std::vector<operation>& program_;
+  launch_mode mode_;
   std::optional<event_id> origin_;
+  std::optional<kernels::graph_id> graph_;
+  std::vector<event_id> ties_;                        ///< of streams, in a graph
   std::vector<std::pair<event_id, event_id>> spans_;  ///< by operation
   double late_ = 0;  ///< from the agreed start to origin_, in seconds
   device_memory memory_;
@@ -276,8 +314,8 @@ class executor::pass {
   std::vector<std::vector<std::size_t>> of_stream_;
 };
 
-execution executor::run(const shard_source& input) {
-  return pass(*this).run(input);
+execution executor::run(const shard_source& input, launch_mode mode) {
+  return pass(*this, mode).run(input);
 }
 
 }  // namespace attnsim::validate

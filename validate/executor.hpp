@@ -25,6 +25,11 @@ class local_observer {
   virtual void end(kernels::stream_id, std::size_t op) = 0;
 };
 
+/// How a run reaches the device: operation by operation, or captured first and then launched as one
+/// graph, which takes the host's time per operation out of the run. A graph's memory is not used
+/// twice, so its peak is above the counted one. Run by operation first: communicators connect then.
+enum class launch_mode : std::uint8_t { by_operation, graph };
+
 struct execution {
   timeline times;              ///< of all ranks; a class a rank
   std::vector<shard> results;  ///< this rank's: o and lse, or d_q, d_k and d_v
@@ -39,7 +44,7 @@ class executor {
   /// Runs the program once; again and again if called so. `input` makes the rank's own shards that
   /// the program reads before it writes them. All ranks call it together. transport_error, what the
   /// back end throws, and std::invalid_argument for an input of another size than its buffer.
-  execution run(const shard_source& input);
+  execution run(const shard_source& input, launch_mode mode = launch_mode::by_operation);
 
  private:
   class pass;

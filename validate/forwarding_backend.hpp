@@ -33,6 +33,10 @@ class forwarding_backend : public kernels::backend {
     return inner_.seconds_between(from, to);
   }
   void release(event_id e) override { inner_.release(e); }
+  void begin_capture(stream_id s) override { inner_.begin_capture(s); }
+  kernels::graph_id end_capture(stream_id s) override { return inner_.end_capture(s); }
+  void launch(stream_id s, kernels::graph_id g) override { inner_.launch(s, g); }
+  void release(kernels::graph_id g) override { inner_.release(g); }
 
   void forward(stream_id s, const kernels::forward_arguments& a) override { inner_.forward(s, a); }
   void backward(stream_id s, const kernels::backward_arguments& a) override {

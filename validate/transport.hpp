@@ -80,6 +80,10 @@ class transport {
   virtual std::vector<blob> share(const blob& own) = 0;
   void barrier() { share({}); }
 
+  /// What was just put on the stream as a whole, a graph, must be done within the time-out too. For
+  /// transports whose operations wait outside the host; the others watch each by itself.
+  virtual void watch(kernels::backend&, kernels::stream_id, const std::string&) {}
+
   /// What to add to this rank's steady clock to get rank 0's, in seconds.
   virtual double clock_offset() = 0;
 };

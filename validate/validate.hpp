@@ -18,6 +18,7 @@
 #include "sim/timeline.hpp"
 #include "validate/compare.hpp"
 #include "validate/emulated_backend.hpp"
+#include "validate/executor.hpp"
 #include "validate/oracle.hpp"
 #include "validate/transport.hpp"
 
@@ -34,6 +35,7 @@ struct validation_request {
   std::string transport = "inprocess";  ///< or "mpi", "nccl"
   device_source device;                 ///< empty: the CPU, one thread a rank
   emulation emulates = emulation::none;
+  launch_mode mode = launch_mode::by_operation;
   int repeats = 3;  ///< measured runs, after one for the numbers; the median counts
   std::chrono::duration<double> time_out{60};  ///< of one operation waiting for its peers
 };

@@ -74,7 +74,13 @@ gpu::gpu(const backend_options& options) : options_(options) {
 gpu::~gpu() {
   cudaDeviceSynchronize();
   for (const auto& s : streams_) cudaStreamDestroy(s.queue);
-  for (const auto e : events_) cudaEventDestroy(e);
+  for (const auto g : graphs_) {
+    if (g) cudaGraphExecDestroy(g);
+  }
+  for (const auto& e : events_) {
+    cudaEventDestroy(e.timed);
+    cudaEventDestroy(e.order);
+  }
   release_unused();
   for (const auto& [memory, bytes] : sizes_) cudaFree(memory);
 }
@@ -167,31 +173,61 @@ void gpu::synchronize(stream_id stream) {
 
 event_id gpu::record(stream_id stream) {
   if (unused_events_.empty()) {
-    cudaEvent_t made = nullptr;
-    require(cudaEventCreate(&made), "event");
+    marker made{};
+    require(cudaEventCreate(&made.timed), "event");
+    require(cudaEventCreateWithFlags(&made.order, cudaEventDisableTiming), "event");
     unused_events_.push_back(event_id(events_.size()));
     events_.push_back(made);
   }
   const auto event = unused_events_.back();
   unused_events_.pop_back();
-  require(cudaEventRecord(at(event), at(stream)), "event");
+  const auto flags = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
+  require(cudaEventRecordWithFlags(at(event).timed, at(stream), flags), "event");
+  if (capturing_) require(cudaEventRecord(at(event).order, at(stream)), "event");
   return event;
 }
 
 void gpu::wait(stream_id stream, event_id event) {
-  require(cudaStreamWaitEvent(at(stream), at(event), 0), "event");
+  require(cudaStreamWaitEvent(at(stream), capturing_ ? at(event).order : at(event).timed, 0),
+          "event");
 }
 
 double gpu::seconds_between(event_id from, event_id to) {
-  require(cudaEventSynchronize(at(from)), "event");
-  require(cudaEventSynchronize(at(to)), "event");
+  require(cudaEventSynchronize(at(from).timed), "event");
+  require(cudaEventSynchronize(at(to).timed), "event");
   float milliseconds = 0;
-  require(cudaEventElapsedTime(&milliseconds, at(from), at(to)), "event");
+  require(cudaEventElapsedTime(&milliseconds, at(from).timed, at(to).timed), "event");
   return 1e-3 * milliseconds;
 }
 
 void gpu::release(event_id event) {
   unused_events_.push_back(event);
+}
+
+void gpu::begin_capture(stream_id stream) {
+  require(cudaStreamBeginCapture(at(stream), cudaStreamCaptureModeRelaxed), "capture");
+  capturing_ = true;
+}
+
+graph_id gpu::end_capture(stream_id stream) {
+  capturing_ = false;
+  cudaGraph_t graph = nullptr;
+  require(cudaStreamEndCapture(at(stream), &graph), "capture");
+  cudaGraphExec_t made = nullptr;
+  const auto error = cudaGraphInstantiate(&made, graph, 0);
+  cudaGraphDestroy(graph);
+  require(error, "graph");
+  graphs_.push_back(made);
+  return graph_id(graphs_.size() - 1);
+}
+
+void gpu::launch(stream_id stream, graph_id graph) {
+  require(cudaGraphLaunch(graphs_.at(static_cast<std::size_t>(graph)), at(stream)), "graph");
+}
+
+void gpu::release(graph_id graph) {
+  auto& unused = graphs_.at(static_cast<std::size_t>(graph));
+  if (unused) cudaGraphExecDestroy(std::exchange(unused, nullptr));
 }
 
 // --- Operations -----------------------------------------------------------------------------------

@@ -37,6 +37,11 @@ class gpu : public backend {
   double seconds_between(event_id from, event_id to) override;
   void release(event_id event) override;
 
+  void begin_capture(stream_id stream) override;
+  graph_id end_capture(stream_id stream) override;
+  void launch(stream_id stream, graph_id graph) override;
+  void release(graph_id graph) override;
+
   void forward(stream_id stream, const kernels::forward_arguments& arguments) override;
   void backward(stream_id stream, const kernels::backward_arguments& arguments) override;
   void merge(stream_id stream, const token_shape& shape, const device_tensor& output,
@@ -81,16 +86,22 @@ class gpu : public backend {
     cudaStream_t queue;
     std::unique_ptr<failure> failed;
   };
+  /// In a capture one event cannot both tie streams together and be timed at the launch.
+  struct marker {
+    cudaEvent_t timed, order;
+  };
   struct call_state;
 
   static void run_call(void* state);
   void release_unused();
-  cudaEvent_t at(event_id event) const { return events_.at(static_cast<std::size_t>(event)); }
+  const marker& at(event_id event) const { return events_.at(static_cast<std::size_t>(event)); }
 
   backend_options options_;
   std::vector<queue_state> streams_;
-  std::vector<cudaEvent_t> events_;
+  std::vector<marker> events_;
   std::vector<event_id> unused_events_;
+  bool capturing_ = false;
+  std::vector<cudaGraphExec_t> graphs_;
   std::unordered_map<void*, std::size_t> sizes_;
   std::multimap<std::size_t, void*> unused_memory_;
 };

@@ -1,6 +1,6 @@
 // Every schedule, grid, order and reduction that some algorithm takes on this many ranks, run over NCCL on GPUs, forward
 // and backward, against the fp64 oracle:
-//   tests/gpu/launch RANKS schedule_check [--kernel cuda|cudnn] [--seconds N] [--tokens-per-rank N] [--csv FILE]
+//   tests/gpu/launch RANKS schedule_check [--kernel cuda|cudnn] [--seconds N] [--tokens-per-rank N] [--csv FILE] [--graph 1]
 //   ... [--fail hang|kill --rank R --time-out S]    that rank stops or ends in the middle, the others must say so
 // Memory starts as NaN. --seconds: after so long the rest is left out (and counted). Prints a line a problem and pass.
 #include <signal.h>
@@ -104,7 +104,8 @@ class checker {
     const auto program = make_schedule(s, a, pass);
     const workload work(program, a, s.tokens, true);
     executor runs(work, *net_, *device_);
-    const auto done = runs.run(expected.source());
+    auto done = runs.run(expected.source());
+    if (options_.count("graph", 0) == 1) done = runs.run(expected.source(), launch_mode::graph);
     const auto numbers = judged(pass, expected, expected.compare(done.results));
     ++t.runs;
     t.worst = std::max(t.worst, numbers.relative_error);

@@ -160,6 +160,11 @@ TEST_P(cpu_backend, a_failure_is_thrown_by_synchronize) {
   EXPECT_THAT([&] { device->synchronize(compute); }, ThrowsMessage<std::runtime_error>("lost"));
 }
 
+TEST_P(cpu_backend, has_no_graphs) {
+  EXPECT_THAT([&] { device->begin_capture(compute); },
+              ThrowsMessage<std::runtime_error>("cpu devices have no graphs"));
+}
+
 TEST_P(cpu_backend, refuses_bad_arguments_at_once) {
   const device_tensor fp32{data_type::fp32};
   const device_tensor bf16{data_type::bf16};

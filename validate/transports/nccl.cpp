@@ -40,7 +40,6 @@ const std::string joining = "joining of all ranks";
 /// An operation that was enqueued and is not known to be done.
 struct running {
   std::string what;
-  const nccl_channel* through;
   ncclComm_t on;
   cudaEvent_t begin, end;
   clock::time_point ready;  ///< zero: its stream has not come to it
@@ -94,12 +93,12 @@ class nccl_transport final : public tcp_transport {
 
   /// Enqueues what `calls` calls of NCCL as one group.
   template <typename Calls>
-  void run(const nccl_channel& through, const std::string& what, ncclComm_t on, cudaStream_t stream,
-           const Calls& calls) {
+  void run(const std::string& what, ncclComm_t on, cudaStream_t stream, const Calls& calls) {
     const std::lock_guard lock(mutex_);
     refuse_after_failure();
-    running r{what, &through, on, event(), event(), {}};
-    require(cudaEventRecord(r.begin, stream), "event");
+    const bool captured = is_capturing(stream);
+    running r{what, on, event(), event(), {}};
+    if (!captured) require(cudaEventRecord(r.begin, stream), "event");
     inside_nccl_since_ = clock::now().time_since_epoch().count();
     const auto started = ncclGroupStart();
     ncclResult_t called = ncclSuccess;
@@ -110,7 +109,18 @@ class nccl_transport final : public tcp_transport {
       if (result != ncclSuccess && result != ncclInProgress) give_up(what, reason(result, on));
     }
     settle(on, what);
+    if (captured) return keep(r);
     require(cudaEventRecord(r.end, stream), "event");
+    running_.push_back(std::move(r));
+  }
+
+  void watch(kernels::backend& device, kernels::stream_id stream,
+             const std::string& what) override {
+    const std::lock_guard lock(mutex_);
+    if (!world_) return;
+    running r{what, world_, event(), event(), clock::now()};
+    const auto on = static_cast<cudaStream_t>(device.native_stream(stream));
+    for (const auto e : {r.begin, r.end}) require(cudaEventRecord(e, on), "event");
     running_.push_back(std::move(r));
   }
 
@@ -128,6 +138,16 @@ class nccl_transport final : public tcp_transport {
       unused_events_.pop_back();
     }
     return e;
+  }
+
+  void keep(const running& done) {
+    unused_events_.insert(unused_events_.end(), {done.begin, done.end});
+  }
+
+  static bool is_capturing(cudaStream_t stream) {
+    auto status = cudaStreamCaptureStatusNone;
+    require(cudaStreamIsCapturing(stream, &status), "capture");
+    return status != cudaStreamCaptureStatusNone;
   }
 
   void refuse_after_failure() {
@@ -214,7 +234,7 @@ class nccl_transport final : public tcp_transport {
     for (auto r = running_.begin(); r != running_.end();) {
       const bool done = cudaEventQuery(r->end) == cudaSuccess;
       if (!done && is_failed(*r)) return;
-      if (done) unused_events_.insert(unused_events_.end(), {r->begin, r->end});
+      if (done) keep(*r);
       r = done ? running_.erase(r) : std::next(r);
     }
     if (running_.empty()) lost_since_ = {};
@@ -335,7 +355,7 @@ class nccl_channel final : public channel {
   template <typename Calls>
   void run(const std::string& what, const Calls& calls) {
     if (group_.size() == 1) throw std::logic_error("a group of one has nobody to talk to");
-    transport_.run(*this, what, comm_, stream_, calls);
+    transport_.run(what, comm_, stream_, calls);
   }
 
   /// The first failure of a group's calls; those of a non-blocking communicator are in progress.
