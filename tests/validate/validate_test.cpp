@@ -9,11 +9,11 @@
 namespace attnsim::validate {
 namespace {
 
-/// A block takes some 20 ms, messages next to nothing.
+/// A block takes some 80 ms, messages next to nothing.
 cluster slow_devices() {
   return read_cluster(config_node::parse_text(
       "name: slow\n"
-      "device: {name: slow, source: round numbers, peak: {half: 1 GFLOP/s, fp32: 1 GFLOP/s}, "
+      "device: {name: slow, source: round numbers, peak: {half: 0.25 GFLOP/s, fp32: 0.25 GFLOP/s}, "
       "memory: {capacity: 8 GiB, bandwidth: 1 GB/s}, multiprocessors: 1}\n"
       "nodes: 4\ndevices_per_node: 1\nnode: {links: none}\n"
       "nics: {per_node: 1, bandwidth: 50 GB/s, latency: 1 us}\nfabric: {kind: star}\n",
