@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
 #ifdef ATTNSIM_HAS_EXECUTION
   attnsim::cli::add_validate(app);
 #endif
+  attnsim::cli::add_reproduce(app);
   attnsim::cli::add_topology(app);
   attnsim::cli::add_schedules(app);
   attnsim::cli::add_completion(app);

@@ -216,6 +216,13 @@ TEST(mistakes, missing_and_unknown_flags) {
   EXPECT_EQ(run_program("").exit_code, 2);
 }
 
+TEST(mistakes, unknown_study_lists_the_studies) {
+  const auto r = run_program("reproduce attention3d");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_EQ(r.messages.find("attnsim: NAME: 'attention3d': expected one of: attention2d-a100, "),
+            0u);
+}
+
 TEST(mistakes, in_a_cluster_file_name_file_and_line) {
   const temporary_folder folder;
   const auto file = folder.write(

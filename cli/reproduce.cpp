@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/output.hpp"
+#include "reproduce/study.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+using reproduce::result;
+using reproduce::study;
+
+struct reproduce_flags {
+  std::string name;
+  output_flags output;
+};
+
+std::string number(double value) {
+  return fmt::format("{:.4g}", value);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
+}
+
+std::string list(std::string_view title, const std::vector<std::string>& lines) {
+  std::string text = lines.empty() ? "" : fmt::format("{}:\n", title);
+  for (const auto& line : lines) text += fmt::format("  - {}\n", line);
+  return text;
+}
+
+std::string points_table(const result& r) {
+  text_table table({"series", "figure", "published", "predicted", "error"});
+  for (const auto& p : r.points) {
+    table.add({p.series, p.figure, number(p.published), number(p.predicted),
+               percent(p.error()) + (p.fitted ? " (fitted)" : "")});
+  }
+  return table.str();
+}
+
+std::string errors_table(const result& r) {
+  text_table table({"series", "figures", "mean error", "largest"});
+  for (const auto& e : errors_of(r.points)) {
+    table.add({e.series + (e.fitted ? " (fitted)" : ""), fmt::format("{}", e.points),
+               fmt::format("{:.1f} %", 100 * e.mean), fmt::format("{:.1f} %", 100 * e.max)});
+  }
+  return table.str();
+}
+
+std::string what_ifs_table(const result& r) {
+  if (r.what_ifs.empty()) return "";
+  text_table table({"other assumptions", "figure", "published", "predicted"});
+  for (const auto& w : r.what_ifs) {
+    table.add(
+        {w.assumption, w.figure, w.published == 0 ? "" : number(w.published), number(w.predicted)});
+  }
+  return "\n" + table.str();
+}
+
+std::string to_table(const study& s, const result& r) {
+  return fmt::format("{}: {}\nsource: {}\nunit: {}\n", s.name, s.summary, s.source, r.unit) +
+         list("assumed", r.assumptions) + list("fitted", r.fitted) + "\n" + points_table(r) + "\n" +
+         errors_table(r) + what_ifs_table(r) + list("notes", r.notes);
+}
+
+nlohmann::ordered_json to_json(const study& s, const result& r) {
+  nlohmann::ordered_json points = nlohmann::ordered_json::array(), errors = points,
+                         what_ifs = points;
+  for (const auto& p : r.points) {
+    points.push_back({{"series", p.series},
+                      {"figure", p.figure},
+                      {"published", p.published},
+                      {"predicted", p.predicted},
+                      {"error", p.error()},
+                      {"fitted", p.fitted}});
+  }
+  for (const auto& e : errors_of(r.points)) {
+    errors.push_back(
+        {{"series", e.series}, {"figures", e.points}, {"mean", e.mean}, {"max", e.max}});
+  }
+  for (const auto& w : r.what_ifs) {
+    what_ifs.push_back(
+        {{"assumption", w.assumption}, {"figure", w.figure}, {"predicted", w.predicted}});
+    if (w.published != 0) what_ifs.back()["published"] = w.published;
+  }
+  return {{"schema", "attnsim.reproduction.1"},
+          {"study", s.name},
+          {"source", s.source},
+          {"unit", r.unit},
+          {"assumed", r.assumptions},
+          {"fitted", r.fitted},
+          {"points", points},
+          {"errors", errors},
+          {"what_if", what_ifs},
+          {"notes", r.notes}};
+}
+
+std::string to_csv(const study& s, const result& r) {
+  std::string text;
+  for (const auto& p : r.points) {
+    text += fmt::format("{},\"{}\",\"{}\",{},{},{},{}\n", s.name, p.series, p.figure, p.published,
+                        p.predicted, p.error(), p.fitted);
+  }
+  return text;
+}
+
+void run(const reproduce_flags& flags) {
+  const auto format = parse_format(flags.output.format);
+  std::vector<const study*> chosen;
+  if (flags.name.empty()) {
+    for (const auto& s : reproduce::studies()) chosen.push_back(&s);
+  } else {
+    chosen.push_back(&reproduce::find_study(flags.name));
+  }
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  std::string text =
+      format == output_format::csv ? "study,series,figure,published,predicted,error,fitted\n" : "";
+  for (const auto* s : chosen) {
+    if (!flags.output.quiet && chosen.size() > 1) fmt::print(stderr, "{} ...\n", s->name);
+    const auto r = s->run();
+    if (format == output_format::json) json.push_back(to_json(*s, r));
+    if (format == output_format::csv) text += to_csv(*s, r);
+    if (format == output_format::table) text += (text.empty() ? "" : "\n\n") + to_table(*s, r);
+  }
+  fmt::print("{}", format == output_format::json ? json.dump(2) + "\n" : text);
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app) {
+  auto flags = std::make_shared<reproduce_flags>();
+  std::string names;
+  for (const auto& s : reproduce::studies())
+    names += fmt::format("\n  {:<22}{}", s.name, s.summary);
+  auto* command = app.add_subcommand("reproduce", "published results: published, predicted, error");
+  command->add_option("NAME", flags->name, "one of the studies below (default: all)");
+  flags->output.add_to(*command);
+  command->footer("Studies:" + names);
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace attnsim::cli

@@ -1,0 +1,99 @@
+// Runs every study once: what their figures must be by hand, and a guard against growing errors.
+#include "reproduce/studies.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <iostream>
+#include <map>
+
+#include "reproduce/published.hpp"
+
+namespace attnsim::reproduce {
+namespace {
+
+const result& result_of(std::string_view name) {
+  static std::map<std::string, result, std::less<>> results;
+  const auto found = results.find(name);
+  if (found != results.end()) return found->second;
+  return results.emplace(name, find_study(name).run()).first->second;
+}
+
+double predicted(const result& r, std::string_view figure) {
+  for (const auto& p : r.points) {
+    if (p.figure == figure) return p.predicted;
+  }
+  ADD_FAILURE() << "no figure " << figure;
+  return 0;
+}
+
+double what_if_of(const result& r, std::string_view assumption, std::string_view figure) {
+  for (const auto& w : r.what_ifs) {
+    if (w.assumption == assumption && w.figure == figure) return w.predicted;
+  }
+  ADD_FAILURE() << "no " << figure << " under " << assumption;
+  return 0;
+}
+
+/// A mean error may grow by a tenth of itself and, where it is next to nothing, by a thousandth.
+TEST(studies, mean_errors_do_not_grow) {
+  std::map<std::string, double> recorded;
+  for (const auto& row : read_published("tests/reproduce/mean_errors.csv"))
+    recorded[row.text("study") + "," + row.text("series")] = row.number("mean_error");
+  std::string now;
+  for (const auto& s : studies()) {
+    for (const auto& e : errors_of(result_of(s.name).points)) {
+      const auto key = fmt::format("{},{}", s.name, e.series);
+      now += fmt::format("{},{:.4f}\n", key, e.mean);
+      if (recorded.contains(key)) {
+        EXPECT_LE(e.mean, 1.1 * recorded[key] + 0.001) << key;
+      } else {
+        ADD_FAILURE() << key << " is not recorded";
+      }
+      recorded.erase(key);
+    }
+  }
+  for (const auto& [key, mean] : recorded)
+    ADD_FAILURE() << key << " is recorded, but there is no such series";
+  if (HasFailure()) std::cout << "mean errors now:\nstudy,series,mean_error\n" << now;
+}
+
+/// In units of q, E = 1: ring 92 on 16 ranks and 380 on 64, Attention2D 37 and 81 with the transpose; row statistics and
+/// fixed costs take a few percent.
+TEST(studies, bytes_alone_give_the_papers_ratios_on_nodes_of_one_gpu) {
+  const auto& a100 = result_of("attention2d-a100");
+  const auto* const alone = "one GPU a node: bytes of each GPU alone";
+  EXPECT_NEAR(what_if_of(a100, alone, "mean of attention2d on 16 GPUs") / (92.0 / 37), 1, 0.05);
+  EXPECT_NEAR(what_if_of(a100, alone, "mean of attention2d on 64 GPUs") / (380.0 / 81), 1, 0.05);
+  EXPECT_NEAR(
+      what_if_of(result_of("attention2d-h100"), "bytes alone", "largest speedup") / (380.0 / 81), 1,
+      0.05);
+}
+
+/// With dK, dV of the ring in fp32 it moves 126 + 2 x 63 + 4 x 64 = 508 q.
+TEST(studies, a_ring_with_fp32_gradients_moves_a_third_more) {
+  EXPECT_NEAR(
+      what_if_of(result_of("attention2d-h100"), "ring's gradients in fp32", "largest speedup") /
+          (508.0 / 81),
+      1, 0.05);
+}
+
+/// MHA, 256 ranks, fp32 partials and gradients, in units of q, l = 4 / (128 x 2) q:
+/// ring     510 + 510 + 4 x 256 = 2044
+/// tile 8x32  forward  7 + 2 x 31 + 7 (2 + l), backward 7 (2 + 2 l) + 2 x 31 + 7 x 2 + 4 x 31, together 297 + 21 l
+TEST(studies, mesh_traffic_equals_the_formula) {
+  const double l = 4.0 / (128 * 2);
+  EXPECT_NEAR(predicted(result_of("mesh"), "traffic saved on 256 GPUs, largest"),
+              1 - (297 + 21 * l) / 2044, 1e-6);
+}
+
+TEST(studies, nothing_on_64_gpus_is_fitted) {
+  for (const auto& p : result_of("attention2d-a100").points) {
+    if (p.fitted) {
+      EXPECT_THAT(p.figure, testing::HasSubstr("16 GPUs"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnsim::reproduce
