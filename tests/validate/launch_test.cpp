@@ -30,6 +30,7 @@ class launch_test : public testing::Test {
 #ifndef TEST_RANK
     GTEST_SKIP() << "built without MPI";
 #define TEST_RANK ""
+#define SCHEDULE_RANK ""
 #endif
     if (const auto lack = emulated_hosts::missing(); !lack.empty()) GTEST_SKIP() << lack;
     if (!is_installed("mpirun")) GTEST_SKIP() << "launching needs the program mpirun";
@@ -157,6 +158,24 @@ TEST_P(cut_off_test, names_the_rank_cut_off_on_its_way) {
 
 INSTANTIATE_TEST_SUITE_P(interfaces, cut_off_test, testing::Values("rail0", "control"),
                          [](const auto& test) { return std::string(test.param); });
+
+// The executor's own time-out, 3 s, comes first. Between two runs it names what the ranks share then.
+TEST_F(launch_test, a_schedule_names_what_a_cut_off_host_ends) {
+  const emulated_hosts hosts(host_network::star(4, link));
+  auto running = std::async([&] {
+    return launch(
+        hosts, {.program = SCHEDULE_RANK, .arguments = {"repeat", "0"}, .time_out = seconds(15)});
+  });
+  std::this_thread::sleep_for(seconds(3));
+  hosts.pull({2, "rail0"});
+  const auto result = running.get();
+  EXPECT_THAT(
+      result.errors,
+      testing::ContainsRegex("rank [0-3], (operation [0-9]+ .shift.|sharing of results): nothing "
+                             "from rank [0-3] within 3 s"));
+  EXPECT_NE(result.failure(), "");
+  EXPECT_LT(result.duration.value(), 3 + 3 + launch_grace.count() + 2);
+}
 
 TEST_F(launch_test, leaves_nothing_behind_when_it_ran_out_of_time) {
   const auto files = leftover_files();

@@ -3,6 +3,7 @@
 //   mpi_rank             as above
 //   mpi_rank kill RANK   a ring in which that rank ends by SIGKILL
 //   mpi_rank hang RANK   a ring in which that rank stops: the others give up after 3 s
+//   mpi_rank repeat RANK a ring again and again, without end unless messages fail for 3 s
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -73,16 +74,20 @@ class failing_backend final : public forwarding_backend {
   int calls_ = 0;
 };
 
-/// A ring in which one rank fails.
-void run_with_failure(transport& net, bool fails, bool kills) {
+enum class failure { none, killed, hangs };
+
+/// A ring in which one rank may fail; without end where none does.
+void run_ring(transport& net, failure own, bool without_end) {
   const attention a{.heads = 2, .kv_heads = 2, .head_dim = 16, .sequence = 8 * net.ranks()};
   const strategy s{.schedule = "ring", .rows = net.ranks(), .cols = 1};
   const auto program = make_schedule(s, a, pass_kind::forward);
   const workload work(program, a, s.tokens, true);
   const auto cpu = kernels::cpu::make_backend();
-  failing_backend failing(*cpu, kills);
+  failing_backend failing(*cpu, own == failure::killed);
   const oracle expected(a);
-  executor(work, net, fails ? failing : *cpu).run(expected.source());
+  executor runs(work, net, own == failure::none ? *cpu : failing);
+  do runs.run(expected.source());
+  while (without_end);
 }
 
 }  // namespace
@@ -92,7 +97,13 @@ int main(int argc, char** argv) try {
   using namespace attnsim::validate;
   if (argc < 3) return all_correct(*join_mpi(std::chrono::seconds(60))) ? 0 : 1;
   const auto net = join_mpi(std::chrono::seconds(3));
-  run_with_failure(*net, net->rank() == std::atoi(argv[2]), std::string(argv[1]) == "kill");
+  const std::string how = argv[1];
+  const bool chosen = how != "repeat" && net->rank() == std::atoi(argv[2]);
+  run_ring(*net,
+           !chosen         ? failure::none
+           : how == "kill" ? failure::killed
+                           : failure::hangs,
+           how == "repeat");
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}\n", e.what());
