@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$1
 results=$2
 shift 2
-steps=${*:-nvlink cudnn shm sockets failures shared sweep overlap blocking}
+steps=${*:-nvlink cudnn graph starts shm sockets failures shared sweep overlap blocking}
 libraries=$(python3 -c "import glob, sys; print(':'.join(g for p in sys.path for g in glob.glob(p + '/nvidia/*/lib')))" 2>/dev/null)
 export LD_LIBRARY_PATH="$build:${libraries:+$libraries:}${LD_LIBRARY_PATH:-}"
 export NCCL_DEBUG="${NCCL_DEBUG:-WARN}" NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}"
@@ -55,11 +55,22 @@ for step in $steps; do
     nvlink)
       check 60 2 nvlink --seconds 40
       [ "$failed" -eq 0 ] || { tail -n 40 "$log"; exit 1; } ;;
+    graph) check 60 2 nvlink --graph 1 --seconds 15 --first "${GRAPH_FIRST:-0}" ;;
+    starts)
+      export ATTNSIM_TOPOLOGIES="$here/../../topologies"
+      for how in "mpirun --allow-run-as-root -np 2" "torchrun --no-python --nproc-per-node 2" "$here/launch 2"; do
+        echo "$how"
+        timeout -k 5 60 $how "$build/attnsim" validate "$here/two-h100.yaml" --ranks 2 --seq 16K --heads 32 \
+          --schedule ring --transport nccl --kernel cudnn >"$results/last" 2>>"$log" || failed=1
+        timeout -k 5 60 $how "$build/attnsim" validate "$here/two-h100.yaml" --ranks 2 --seq 16K --heads 32 \
+          --schedule ring --transport nccl --kernel cuda --cuda-graph >>"$results/last" 2>>"$log" || failed=1
+        grep -E 'tolerance|total' "$results/last" | tee -a "$results/starts.txt"
+      done ;;
     cudnn) check 70 2 nvlink --kernel cudnn --seconds "${CUDNN_SECONDS:-35}" ;;
     shm | sockets) check 60 2 "$step" --seconds 25 ;;
     shared)
       for ranks in ${SHARED_RANKS:-4 8 16}; do
-        NCCL_MAX_NCHANNELS=2 check 110 $ranks nvlink --seconds "${SHARED_SECONDS:-35}"
+        NCCL_MAX_NCHANNELS=2 check 110 $ranks nvlink --seconds "${SHARED_SECONDS:-35}" --first "${SHARED_FIRST:-0}"
       done ;;
     failures)
       for how in hang kill; do
