@@ -12,5 +12,6 @@ void add_topology(CLI::App&);
 void add_schedules(CLI::App&);
 void add_completion(CLI::App&);
 void add_validate(CLI::App&);  ///< where the executor is built
+void add_measure(CLI::App&);   ///< likewise
 
 }  // namespace attnsim::cli

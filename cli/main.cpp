@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   attnsim::cli::add_predict(app);
   attnsim::cli::add_plan(app);
 #ifdef ATTNSIM_HAS_EXECUTION
+  attnsim::cli::add_measure(app);
   attnsim::cli::add_validate(app);
 #endif
   attnsim::cli::add_reproduce(app);

@@ -14,6 +14,8 @@
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "validate/devices.hpp"
+#include "validate/transports/mpi.hpp"
+#include "validate/transports/nccl.hpp"
 #include "validate/transports/rendezvous.hpp"
 
 namespace attnsim::cli {
@@ -30,8 +32,11 @@ struct validate_flags {
   strategy_flags strategy;
   output_flags output;
   std::string transport = "inprocess", kernel = "cpu", emulate = "none", repeats = "3",
-              time_out = "60", timelines;
-  bool graph = false;
+              time_out = "60", timelines, cases;
+  bool times_only = false, graph = false;
+
+  /// What a case may say; the rest is common to all.
+  void add_case_to(CLI::App&);
 };
 
 emulation parse_emulation(const std::string& text) {
@@ -154,6 +159,10 @@ void print(const validation& v, const prediction& predicted, output_format forma
   }
 }
 
+std::chrono::seconds time_out_of(const validate_flags& flags) {
+  return std::chrono::seconds(parse_count("--time-out", flags.time_out));
+}
+
 /// Empty: the CPU.
 validate::device_source device_of(const validate_flags& flags) {
   if (flags.kernel == "cpu") return {};
@@ -163,8 +172,12 @@ validate::device_source device_of(const validate_flags& flags) {
   };
 }
 
-void run(const validate_flags& flags) {
-  const auto format = parse_format(flags.output.format);
+struct validated {
+  validation result;
+  prediction predicted;
+};
+
+validated run_case(const validate_flags& flags, const cluster& c, validate::transport* through) {
   const auto emulates = parse_emulation(flags.emulate);
   if (flags.kernel != "cpu" && flags.transport != "nccl")
     throw input_error("--kernel", flags.kernel, "needs --transport nccl; else expected cpu");
@@ -172,48 +185,123 @@ void run(const validate_flags& flags) {
     throw input_error("--kernel", flags.kernel, "--transport nccl needs cuda or cudnn");
   if (flags.graph && flags.transport != "nccl")
     throw input_error("--cuda-graph: needs --transport nccl");
-  const auto c = flags.cluster.read();
   const int ranks = flags.cluster.ranks_of(c);
   auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
   if (flags.kernel != "cpu") chosen.kernel = validate::profile_kernel(c.device, flags.kernel);
   const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
   const auto pass = flags.workload.read_pass();
-  const auto v = validate::validate(
-      {.on = c,
-       .problem = problem,
-       .chosen = chosen,
-       .ranks = ranks,
-       .pass = pass,
-       .transport = flags.transport,
-       .device = device_of(flags),
-       .emulates = emulates,
-       .mode = flags.graph ? validate::launch_mode::graph : validate::launch_mode::by_operation,
-       .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
-       .time_out = std::chrono::seconds(parse_count("--time-out", flags.time_out))});
-  if (v.rank == 0) {
-    if (!flags.timelines.empty())
-      write_file("--timelines", flags.timelines, timelines_of(v).dump(1) + "\n");
-    print(v, predict(c, problem, chosen, ranks, pass), format);
-  }
-  if (!v.passed)
+  const validate::validation_request request{
+      .on = c,
+      .problem = problem,
+      .chosen = chosen,
+      .ranks = ranks,
+      .pass = pass,
+      .transport = flags.transport,
+      .device = device_of(flags),
+      .emulates = emulates,
+      .mode = flags.graph ? validate::launch_mode::graph : validate::launch_mode::by_operation,
+      .checks = !flags.times_only,
+      .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
+      .time_out = time_out_of(flags)};
+  auto v = through ? validate::validate(request, *through) : validate::validate(request);
+  return {std::move(v), predict(c, problem, chosen, ranks, pass)};
+}
+
+void require_passed(bool passed) {
+  if (!passed)
     throw failed_validation(
         "the numbers differ from single-device attention by more than the tolerance");
 }
 
+/// The flags of `line` beside the common ones.
+validate_flags read_case(const validate_flags& common, const std::string& line) {
+  validate_flags flags = common;
+  CLI::App app;
+  flags.add_case_to(app);
+  try {
+    app.parse(line, false);
+  } catch (const CLI::ParseError& e) {
+    throw input_error(common.cases, line, e.what());
+  }
+  return flags;
+}
+
+/// One job for all cases; each is printed as soon as it is done.
+void run_cases(const validate_flags& common, const cluster& c) {
+  if (common.transport != "nccl" && common.transport != "mpi")
+    throw input_error("--cases", common.transport, "needs --transport mpi or nccl");
+  std::ifstream file(common.cases);
+  if (!file) throw input_error("--cases", common.cases, "expected a file that can be read");
+  const auto through =
+      common.transport == "nccl"
+          ? validate::join_nccl({.time_out = time_out_of(common), .blocking = true},
+                                validate::find_place())
+          : validate::join_mpi(time_out_of(common));
+  bool passed = true;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.starts_with('#')) continue;
+    ordered_json result{{"case", line}};
+    try {
+      const auto done = run_case(read_case(common, line), c, through.get());
+      passed = passed && done.result.passed;
+      result.update(to_json(done.result, done.predicted));
+      for (const auto& p : done.result.passes) {
+        auto durations = ordered_json::array();
+        for (const auto& d : p.durations) durations.push_back(d.value());
+        result["durations_s"][std::string(name_of(p.pass))] = durations;
+        result["timelines"][std::string(name_of(p.pass))] = to_json(p.program, p.measured);
+      }
+    } catch (const infeasible& e) {
+      result["infeasible"] = e.what();
+    } catch (const validate::transport_error&) {
+      throw;
+    } catch (const input_error&) {
+      throw;
+    } catch (const std::runtime_error& e) {
+      result["failed"] = e.what();
+      passed = false;
+    }
+    if (through->rank() != 0) continue;
+    fmt::print("{}\n", result.dump());
+    std::fflush(stdout);
+  }
+  require_passed(passed);
+}
+
+void run(const validate_flags& flags) {
+  const auto format = parse_format(flags.output.format);
+  const auto c = flags.cluster.read();
+  if (!flags.cases.empty()) return run_cases(flags, c);
+  if (flags.workload.sequence.empty()) throw input_error("--seq is required");
+  const auto done = run_case(flags, c, nullptr);
+  if (done.result.rank == 0) {
+    if (!flags.timelines.empty())
+      write_file("--timelines", flags.timelines, timelines_of(done.result).dump(1) + "\n");
+    print(done.result, done.predicted, format);
+  }
+  require_passed(done.result.passed);
+}
+
 }  // namespace
+
+void validate_flags::add_case_to(CLI::App& app) {
+  workload.add_to(app);
+  app.get_option("--seq")->required(false);
+  strategy.add_to(app, true);
+  app.remove_option(app.get_option("--kernel"));
+  app.add_option("--kernel", kernel, "what computes: cpu; with nccl: cuda or cudnn")
+      ->capture_default_str();
+  app.add_flag("--cuda-graph", graph, "launch each measured run as one CUDA graph (nccl)");
+}
 
 void add_validate(CLI::App& app) {
   auto flags = std::make_shared<validate_flags>();
   auto* command = app.add_subcommand(
       "validate", "run a strategy for real; check its numbers and its predicted times");
   flags->cluster.add_to(*command);
-  flags->workload.add_to(*command);
-  flags->strategy.add_to(*command, true);
+  flags->add_case_to(*command);
   flags->output.add_to(*command);
-  command->remove_option(command->get_option("--kernel"));
   command->add_option("--transport", flags->transport, "inprocess (ranks are threads), mpi or nccl")
-      ->capture_default_str();
-  command->add_option("--kernel", flags->kernel, "what computes: cpu; with nccl: cuda or cudnn")
       ->capture_default_str();
   command
       ->add_option("--emulate", flags->emulate,
@@ -225,8 +313,12 @@ void add_validate(CLI::App& app) {
       ->add_option("--time-out", flags->time_out,
                    "seconds that an operation may wait for its peers")
       ->capture_default_str();
-  command->add_flag("--cuda-graph", flags->graph,
-                    "launch each measured run as one CUDA graph (nccl)");
+  command->add_flag("--times-only", flags->times_only,
+                    "random inputs, numbers not checked: large problems in little time");
+  command->add_option(
+      "--cases", flags->cases,
+      "many runs in one job: a file with the flags of one a line, '#' for comments; "
+      "prints a JSON object a line");
   command->add_option("--timelines", flags->timelines,
                       "write predicted and measured timelines to this JSON file");
   command->footer(

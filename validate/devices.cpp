@@ -46,6 +46,17 @@ std::unique_ptr<kernels::backend> make_device(const device_choice& choice) {
   throw input_error("--kernel", choice.kernel, "expected one of: " + names());
 }
 
+std::vector<std::string> gpu_kernels() {
+  std::vector<std::string> list;
+#if ATTNSIM_WITH_CUDA
+  if (kernels::cuda::device_count() > 0) list.push_back("cuda");
+#endif
+#if ATTNSIM_WITH_CUDNN
+  if (!list.empty()) list.push_back("cudnn");
+#endif
+  return list;
+}
+
 std::string profile_kernel(const device_profile& device, const std::string& kernel) {
   const std::string wanted = kernel == "cuda" ? "attnsim-cuda" : kernel;
   std::string found;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.hpp"
 #include "model/device.hpp"
@@ -18,6 +19,9 @@ struct device_choice {
 
 /// input_error for an unknown name, or one that was not built or has no GPU here.
 std::unique_ptr<kernels::backend> make_device(const device_choice&);
+
+/// cuda, cudnn: those that were built, where there is a GPU.
+std::vector<std::string> gpu_kernels();
 
 /// The profile's kernel that predicts what `kernel` computes with: attnsim-cuda for cuda, the last that
 /// begins with cudnn for cudnn. Empty, the profile's default, where there is none.

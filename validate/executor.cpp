@@ -3,30 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include "validate/local_operations.hpp"
+#include "validate/start.hpp"
 
 namespace attnsim::validate {
 namespace {
 
-using steady_clock = std::chrono::steady_clock;
 using kernels::event_id;
 using kernels::stream_id;
-
-double now() {
-  return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
-}
-
-void sleep_until(double time) {
-  const std::chrono::duration<double> since_epoch(time);
-  std::this_thread::sleep_until(
-      steady_clock::time_point(std::chrono::duration_cast<steady_clock::duration>(since_epoch)));
-}
 
 /// The axes whose ranks take part; a transpose may join any two.
 axis_set members_of(const schedule& s, const operation& op) {
@@ -110,14 +98,23 @@ class executor::pass {
   }
 
   execution run(const shard_source& input) {
-    load(input);
-    if (mode_ == launch_mode::graph) capture();
-    start_together();
-    graph_ ? launch_graph() : launch_operations();
-    for (const auto stream : e_.streams_) e_.device_.synchronize(stream);
-    execution result{.times = gathered_times(), .peak_memory = memory_.peak()};
+    load([&](const operand& o) {
+      const auto own = input(o.what, e_.work_.tokens(rank(), o), local_.type(o));
+      if (static_cast<std::int64_t>(own.data.size()) != e_.work_.bytes(o).value()) {
+        throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}",
+                                                name_of(o.what), own.data.size(),
+                                                e_.work_.bytes(o).value()));
+      }
+      copy_in(o, own.data.data());
+    });
+    execution result{.times = run_timed(), .peak_memory = memory_.peak()};
     result.results = results();
     return result;
+  }
+
+  timeline time(const std::byte* input) {
+    load([&](const operand& o) { copy_in(o, input); });
+    return run_timed();
   }
 
  private:
@@ -130,36 +127,34 @@ class executor::pass {
     return [this](std::size_t op) { e_.device_.seconds_between(*origin_, spans_.at(op).second); };
   }
 
+  timeline run_timed() {
+    if (mode_ == launch_mode::graph) capture();
+    late_ = start_together(e_.transport_, e_.clock_offset_);
+    origin_ = e_.device_.record(stream(0));
+    graph_ ? launch_graph() : launch_operations();
+    for (const auto stream : e_.streams_) e_.device_.synchronize(stream);
+    return gathered_times();
+  }
+
+  void copy_in(const operand& o, const std::byte* data) {
+    e_.device_.copy(stream(0), local_.address(o), data,
+                    static_cast<std::size_t>(e_.work_.bytes(o).value()));
+    e_.device_.synchronize(stream(0));
+  }
+
   /// Resident buffers that are read before they are written are inputs.
-  void load(const shard_source& input) {
+  template <typename Fill>
+  void load(const Fill& fill) {
     std::vector<bool> known(program().buffers.size());
     for (const auto& op : program_) {
       for (const auto& o : op.reads) {
         const auto b = static_cast<std::size_t>(o.buffer);
         if (!program().buffers[b].resident || known[b]) continue;
         known[b] = true;
-        const auto own = input(o.what, e_.work_.tokens(rank(), o), local_.type(o));
-        if (static_cast<std::int64_t>(own.data.size()) != e_.work_.bytes(o).value()) {
-          throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}",
-                                                  name_of(o.what), own.data.size(),
-                                                  e_.work_.bytes(o).value()));
-        }
-        e_.device_.copy(stream(0), local_.address(o), own.data.data(), own.data.size());
-        e_.device_.synchronize(stream(0));
+        fill(o);
       }
       for (const auto& o : op.writes) known[static_cast<std::size_t>(o.buffer)] = true;
     }
-  }
-
-  /// Rank 0 names a time soon after all are ready.
-  void start_together() {
-    constexpr double notice = 5e-3;
-    e_.transport_.barrier();
-    const auto named = e_.transport_.share(bytes_of(std::vector{now() + notice}));
-    const double start = read_as<double>(named.at(0)).at(0) - e_.clock_offset_;
-    sleep_until(start);
-    late_ = now() - start;
-    origin_ = e_.device_.record(stream(0));
   }
 
   /// Streams leave the first one and come back to it.
@@ -316,6 +311,10 @@ class executor::pass {
 
 execution executor::run(const shard_source& input, launch_mode mode) {
   return pass(*this, mode).run(input);
+}
+
+timeline executor::time(const void* input, launch_mode mode) {
+  return pass(*this, mode).time(static_cast<const std::byte*>(input));
 }
 
 }  // namespace attnsim::validate

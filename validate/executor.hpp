@@ -46,6 +46,10 @@ class executor {
   /// back end throws, and std::invalid_argument for an input of another size than its buffer.
   execution run(const shard_source& input, launch_mode mode = launch_mode::by_operation);
 
+  /// The same for the sake of its times: every input is a copy of what lies at `input`, in host or device memory, as large
+  /// as the largest of them; results are left behind.
+  timeline time(const void* input, launch_mode mode = launch_mode::by_operation);
+
  private:
   class pass;
 

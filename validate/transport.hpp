@@ -39,7 +39,7 @@ struct payload {
   const void* from = nullptr;
   void* to = nullptr;
   std::size_t slot_bytes = 0;
-  data_type type = data_type::fp32;  ///< of the elements that reduce_scatter sums
+  data_type type = data_type::fp32;  ///< of the elements that reductions sum
 };
 
 /// `what` names the operation in errors, as "operation 17 (shift)". The payloads of one call travel
@@ -57,6 +57,8 @@ class channel {
   virtual void reduce_scatter(const std::string& what, std::span<const payload>) = 0;
   /// Slot i to member i; slot j from member j.
   virtual void all_to_all(const std::string& what, std::span<const payload>) = 0;
+  /// The own slot; the sum of all members' slots.
+  virtual void all_reduce(const std::string& what, std::span<const payload>) = 0;
 };
 
 using blob = std::vector<std::byte>;
@@ -69,9 +71,14 @@ class transport {
   virtual int ranks() const = 0;
 
   /// All ranks open their channels in the same order; a rank is in one group at a time.
-  /// `group` lists the members, this rank among them, by place.
+  /// `group` lists the members, this rank among them, by place. `processors`: how many of a GPU's
+  /// multiprocessors an operation takes at most; 0: the transport's choice.
   virtual std::unique_ptr<channel> open(kernels::backend&, kernels::stream_id,
-                                        const std::vector<int>& group) = 0;
+                                        const std::vector<int>& group, int processors) = 0;
+  std::unique_ptr<channel> open(kernels::backend& device, kernels::stream_id stream,
+                                const std::vector<int>& group) {
+    return open(device, stream, group, 0);
+  }
 
   // Between operations, from the host. All ranks call these in the same order; they return when all
   // have come and throw transport_error when some don't.

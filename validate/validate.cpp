@@ -10,6 +10,7 @@
 #include "model/schedules/schedules.hpp"
 #include "sim/predict.hpp"
 #include "sim/simulator.hpp"
+#include "validate/random_memory.hpp"
 #include "validate/transports/inprocess.hpp"
 #include "validate/transports/mpi.hpp"
 #include "validate/transports/nccl.hpp"
@@ -41,7 +42,7 @@ struct plan {
     }
   }
 
-  bool computes() const { return request.emulates != emulation::waits; }
+  bool computes() const { return request.checks && request.emulates != emulation::waits; }
 
   const validation_request& request;
   strategy chosen;
@@ -73,6 +74,7 @@ class rank_run {
     pass_validation v{
         .pass = i.program().pass, .program = i.program(), .computed = plan_.computes()};
     v.predicted_peak = peak_memory(i.work()).peak;
+    if (!plan_.request.checks) return keep(v, timed(i.work(), runs));
     auto first = runs.run(inputs());
     v.measured_peak = largest(first.peak_memory);
     const auto mode = plan_.request.mode;
@@ -82,8 +84,29 @@ class rank_run {
     std::vector<timeline> measured;
     for (int n = 0; n < plan_.request.repeats; ++n)
       measured.push_back(runs.run(inputs(), mode).times);
-    v.measured = measured.empty() ? first.times : median(std::move(measured));
-    return v;
+    if (measured.empty()) measured.push_back(first.times);
+    return keep(v, std::move(measured));
+  }
+
+  static pass_validation keep(pass_validation& v, std::vector<timeline> runs) {
+    for (const auto& t : runs) v.durations.push_back(t.duration());
+    v.measured = median(std::move(runs));
+    return std::move(v);
+  }
+
+  std::vector<timeline> timed(const workload& work, executor& runs) {
+    byte_count largest;
+    for (const auto& b : work.program().buffers) {
+      if (b.resident) largest = std::max(largest, work.bytes(b));
+    }
+    const random_memory input(*device_, static_cast<std::size_t>(largest.value()));
+    const auto mode = plan_.request.mode;
+    runs.time(input.data());
+    if (mode != launch_mode::by_operation) runs.time(input.data(), mode);
+    std::vector<timeline> times;
+    for (int n = 0; n < std::max(1, plan_.request.repeats); ++n)
+      times.push_back(runs.time(input.data(), mode));
+    return times;
   }
 
   /// Backward starts from what forward left.

@@ -36,18 +36,20 @@ struct validation_request {
   device_source device;                 ///< empty: the CPU, one thread a rank
   emulation emulates = emulation::none;
   launch_mode mode = launch_mode::by_operation;
-  int repeats = 3;  ///< measured runs, after one for the numbers; the median counts
+  bool checks = true;  ///< the numbers; false: times alone, from random inputs
+  int repeats = 3;     ///< measured runs, after one for the numbers; the median counts
   std::chrono::duration<double> time_out{60};  ///< of one operation waiting for its peers
 };
 
 struct pass_validation {
   pass_kind pass = pass_kind::forward;
   schedule program;
-  bool computed = true;  ///< false: waits in place of computing, no numbers
+  bool computed = true;  ///< false: no numbers, as they were not computed or not to be checked
   numerics numbers;
   byte_count predicted_peak, measured_peak;  ///< memory, of the rank that takes most
   timeline predicted, measured;
-  std::vector<part_time> parts;  ///< compare.hpp
+  std::vector<seconds> durations;  ///< of the measured runs; `measured` is their median
+  std::vector<part_time> parts;    ///< compare.hpp
 };
 
 struct validation {

@@ -295,4 +295,16 @@ int device_count() {
   return count;
 }
 
+std::string device_name() {
+  int device = 0;
+  cudaDeviceProp properties;
+  require(cudaGetDevice(&device), "device");
+  require(cudaGetDeviceProperties(&properties, device), "device");
+  return properties.name;
+}
+
+std::string runtime_version() {
+  return std::to_string(CUDART_VERSION / 1000) + '.' + std::to_string(CUDART_VERSION % 1000 / 10);
+}
+
 }  // namespace attnsim::kernels::cuda

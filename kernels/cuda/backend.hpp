@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "kernels/backend.hpp"
 #include "kernels/cuda/attention.hpp"
@@ -27,5 +28,7 @@ std::unique_ptr<backend> make_backend(const backend_options& options = {});
 
 /// 0 where there is no driver.
 int device_count();
+std::string device_name();      ///< of the current one, as "NVIDIA H100 80GB HBM3"
+std::string runtime_version();  ///< as "13.0"
 
 }  // namespace attnsim::kernels::cuda

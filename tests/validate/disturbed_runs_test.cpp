@@ -40,6 +40,9 @@ class disturbed_channel final : public channel {
   void all_to_all(const std::string& what, std::span<const payload> p) override {
     around(what, p, [&] { inner_->all_to_all(what, p); });
   }
+  void all_reduce(const std::string& what, std::span<const payload> p) override {
+    around(what, p, [&] { inner_->all_reduce(what, p); });
+  }
 
  private:
   template <typename F>
@@ -65,10 +68,11 @@ class disturbed_transport final : public transport {
   std::string_view name() const override { return inner_.name(); }
   int rank() const override { return inner_.rank(); }
   int ranks() const override { return inner_.ranks(); }
+  using transport::open;
   std::unique_ptr<channel> open(kernels::backend& device, stream_id stream,
-                                const std::vector<int>& group) override {
-    return std::make_unique<disturbed_channel>(inner_.open(device, stream, group), device, stream,
-                                               before_, after_);
+                                const std::vector<int>& group, int processors) override {
+    return std::make_unique<disturbed_channel>(inner_.open(device, stream, group, processors),
+                                               device, stream, before_, after_);
   }
   std::vector<blob> share(const blob& own) override { return inner_.share(own); }
   double clock_offset() override { return inner_.clock_offset(); }

@@ -61,6 +61,11 @@ TEST(channel, exchanges_slots_among_all) {
               ElementsAre(ElementsAre(1, 2, 3), ElementsAre(11, 12, 13), ElementsAre(21, 22, 23)));
 }
 
+TEST(channel, leaves_the_sum_with_all) {
+  EXPECT_THAT(run(3, 1, 1, [](channel& c, int, auto p) { c.all_reduce("reduce", p); }),
+              ElementsAre(ElementsAre(6), ElementsAre(6), ElementsAre(6)));
+}
+
 TEST(transport, shares_blobs_of_any_size) {
   run_in_process(5, time_out, [](transport& t) {
     const auto all = t.share(blob(static_cast<std::size_t>(t.rank()), std::byte{7}));

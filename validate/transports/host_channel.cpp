@@ -68,6 +68,12 @@ void host_channel::all_to_all(const std::string& what, std::span<const payload> 
   });
 }
 
+void host_channel::all_reduce(const std::string& what, std::span<const payload> list) {
+  device_.call(stream_, [this, what, all = payloads(list.begin(), list.end())] {
+    run_all_reduce(what, all);
+  });
+}
+
 int host_channel::around(int distance) const {
   return ((place_ + distance) % members() + members()) % members();
 }
@@ -134,6 +140,30 @@ void host_channel::run_all_to_all(const std::string& what, const payloads& all) 
     }
   }
   transport_.exchange(lane_, what, sends, receives);
+}
+
+/// What each member has passes round the ring and is added to the sum at every stop.
+void host_channel::run_all_reduce(const std::string& what, const payloads& all) {
+  std::vector<blob> passing, arriving;
+  for (const auto& p : all) {
+    passing.emplace_back(sent_slot(p, 0), sent_slot(p, 0) + p.slot_bytes);
+    arriving.emplace_back(p.slot_bytes);
+    std::memcpy(p.to, passing.back().data(), p.slot_bytes);
+  }
+  for (int step = 1; step < members(); ++step) {
+    std::vector<outgoing> sends;
+    std::vector<incoming> receives;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      sends.push_back({rank_at(around(1)), passing[i].data(), passing[i].size()});
+      receives.push_back({rank_at(around(-1)), arriving[i].data(), arriving[i].size()});
+    }
+    transport_.exchange(lane_, what, sends, receives);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto* sum = static_cast<std::byte*>(all[i].to);
+      add(all[i].type, arriving[i].data(), sum, sum, all[i].slot_bytes);
+    }
+    passing.swap(arriving);
+  }
 }
 
 }  // namespace attnsim::validate

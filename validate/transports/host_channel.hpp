@@ -14,6 +14,7 @@ class host_channel final : public channel {
   void all_gather(const std::string& what, std::span<const payload>) override;
   void reduce_scatter(const std::string& what, std::span<const payload>) override;
   void all_to_all(const std::string& what, std::span<const payload>) override;
+  void all_reduce(const std::string& what, std::span<const payload>) override;
 
  private:
   using payloads = std::vector<payload>;
@@ -22,6 +23,7 @@ class host_channel final : public channel {
   void run_all_gather(const std::string& what, const payloads&);
   void run_reduce_scatter(const std::string& what, const payloads&);
   void run_all_to_all(const std::string& what, const payloads&);
+  void run_all_reduce(const std::string& what, const payloads&);
 
   int members() const { return static_cast<int>(group_.size()); }
   /// The member `distance` further round the ring, as a place.

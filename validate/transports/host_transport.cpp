@@ -9,7 +9,7 @@
 namespace attnsim::validate {
 
 std::unique_ptr<channel> host_transport::open(kernels::backend& device, kernels::stream_id stream,
-                                              const std::vector<int>& group) {
+                                              const std::vector<int>& group, int) {
   return std::make_unique<host_channel>(*this, device, stream, lanes_++, group);
 }
 

@@ -30,8 +30,9 @@ class host_transport : public transport {
  public:
   explicit host_transport(std::chrono::duration<double> time_out) : time_out_(time_out) {}
 
+  using transport::open;
   std::unique_ptr<channel> open(kernels::backend&, kernels::stream_id,
-                                const std::vector<int>& group) override;
+                                const std::vector<int>& group, int processors) override;
   std::vector<blob> share(const blob& own) override;
   double clock_offset() override;
 

@@ -73,8 +73,9 @@ class nccl_transport final : public tcp_transport {
 
   std::string_view name() const override { return "nccl"; }
 
+  using transport::open;
   std::unique_ptr<channel> open(kernels::backend&, kernels::stream_id,
-                                const std::vector<int>& group) override;
+                                const std::vector<int>& group, int processors) override;
 
   void exchange(int lane, const std::string& what, const std::vector<outgoing>& sends,
                 const std::vector<incoming>& receives) override {
@@ -124,7 +125,10 @@ class nccl_transport final : public tcp_transport {
     running_.push_back(std::move(r));
   }
 
-  void close(const nccl_channel& c, const std::vector<int>& group, ncclComm_t comm);
+  /// The members of a communicator and the multiprocessors it may take.
+  using members = std::pair<std::vector<int>, int>;
+
+  void close(const nccl_channel& c, const members& group, ncclComm_t comm);
 
  private:
   // All of these with the mutex held.
@@ -191,7 +195,7 @@ class nccl_transport final : public tcp_transport {
 
   void end_all(const std::string& what, const std::string& why);
   void make_world();
-  ncclComm_t split(const std::vector<int>& group, int place);
+  ncclComm_t split(const members& group, int place);
   void close_communicators();
 
   // The thread that watches.
@@ -274,7 +278,7 @@ class nccl_transport final : public tcp_transport {
   std::string failure_;
   ncclComm_t world_ = nullptr;
   std::list<ncclComm_t> communicators_;
-  std::map<std::vector<int>, std::vector<ncclComm_t>> unused_;
+  std::map<members, std::vector<ncclComm_t>> unused_;
   std::deque<running> running_;
   std::vector<cudaEvent_t> unused_events_;
   std::vector<nccl_channel*> channels_;
@@ -285,7 +289,7 @@ class nccl_transport final : public tcp_transport {
 class nccl_channel final : public channel {
  public:
   nccl_channel(nccl_transport& t, kernels::backend& device, kernels::stream_id on,
-               std::vector<int> group, int place, ncclComm_t comm)
+               nccl_transport::members group, int place, ncclComm_t comm)
       : transport_(t),
         device_(device),
         on_(on),
@@ -334,13 +338,24 @@ class nccl_channel final : public channel {
     run(what, [&] {
       ncclResult_t result = ncclSuccess;
       for (const auto& p : parts) {
-        for (int member = 0; member < static_cast<int>(group_.size()); ++member) {
+        for (int member = 0; member < static_cast<int>(group_.first.size()); ++member) {
           const auto skipped = static_cast<std::size_t>(member) * p.slot_bytes;
           keep(result, ncclSend(static_cast<const std::byte*>(p.from) + skipped, p.slot_bytes,
                                 ncclInt8, member, comm_, stream_));
           keep(result, ncclRecv(static_cast<std::byte*>(p.to) + skipped, p.slot_bytes, ncclInt8,
                                 member, comm_, stream_));
         }
+      }
+      return result;
+    });
+  }
+
+  void all_reduce(const std::string& what, std::span<const payload> parts) override {
+    run(what, [&] {
+      ncclResult_t result = ncclSuccess;
+      for (const auto& p : parts) {
+        const auto count = p.slot_bytes / static_cast<std::size_t>(element_bytes(p.type));
+        keep(result, ncclAllReduce(p.from, p.to, count, to_nccl(p.type), ncclSum, comm_, stream_));
       }
       return result;
     });
@@ -354,7 +369,7 @@ class nccl_channel final : public channel {
  private:
   template <typename Calls>
   void run(const std::string& what, const Calls& calls) {
-    if (group_.size() == 1) throw std::logic_error("a group of one has nobody to talk to");
+    if (group_.first.size() == 1) throw std::logic_error("a group of one has nobody to talk to");
     transport_.run(what, comm_, stream_, calls);
   }
 
@@ -367,26 +382,26 @@ class nccl_channel final : public channel {
   kernels::backend& device_;
   kernels::stream_id on_;
   cudaStream_t stream_;
-  std::vector<int> group_;
+  nccl_transport::members group_;
   int place_;
   ncclComm_t comm_;  ///< none in a group of one
 };
 
 // --- Communicators --------------------------------------------------------------------------------
 
-ncclConfig_t configuration(const nccl_options& options) {
+ncclConfig_t configuration(bool blocking, int processors) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = options.blocking ? 1 : 0;
+  config.blocking = blocking ? 1 : 0;
   config.splitShare = 0;
-  if (options.channels > 0) {
+  if (processors > 0) {
     config.minCTAs = 1;
-    config.maxCTAs = options.channels;
+    config.maxCTAs = processors;
   }
   return config;
 }
 
 void nccl_transport::make_world() {
-  auto config = configuration(options_);
+  auto config = configuration(options_.blocking, options_.channels);
   auto& made = communicators_.emplace_back();
   inside_nccl_since_ = clock::now().time_since_epoch().count();
   const auto result = ncclCommInitRankConfig(&made, ranks(), id_, rank(), &config);
@@ -396,13 +411,13 @@ void nccl_transport::make_world() {
   world_ = made;
   std::vector<int> everyone;
   for (int r = 0; r < ranks(); ++r) everyone.push_back(r);
-  unused_[everyone].push_back(world_);
+  unused_[{everyone, options_.channels}].push_back(world_);
 }
 
-ncclComm_t nccl_transport::split(const std::vector<int>& group, int place) {
+ncclComm_t nccl_transport::split(const members& group, int place) {
   const std::string what = "split of communicators";
-  auto config = configuration(options_);
-  const int colour = *std::min_element(group.begin(), group.end());
+  auto config = configuration(options_.blocking, group.second);
+  const int colour = *std::min_element(group.first.begin(), group.first.end());
   auto& made = communicators_.emplace_back();  // NCCL writes it when the split is done
   inside_nccl_since_ = clock::now().time_since_epoch().count();
   const auto result = ncclCommSplit(world_, colour, place, &made, &config);
@@ -414,7 +429,7 @@ ncclComm_t nccl_transport::split(const std::vector<int>& group, int place) {
 }
 
 std::unique_ptr<channel> nccl_transport::open(kernels::backend& device, kernels::stream_id stream,
-                                              const std::vector<int>& group) {
+                                              const std::vector<int>& group, int processors) {
   const std::lock_guard lock(mutex_);
   refuse_after_failure();
   if (!device.native_stream(stream)) {
@@ -423,6 +438,7 @@ std::unique_ptr<channel> nccl_transport::open(kernels::backend& device, kernels:
   }
   const auto place =
       static_cast<int>(std::find(group.begin(), group.end(), rank()) - group.begin());
+  const members wanted{group, processors > 0 ? processors : options_.channels};
   ncclComm_t comm = nullptr;
   if (group.size() > 1) {
     if (!watch_.joinable()) {
@@ -430,20 +446,20 @@ std::unique_ptr<channel> nccl_transport::open(kernels::backend& device, kernels:
       watch_ = std::thread([this] { watch(); });
       make_world();
     }
-    auto& unused = unused_[group];
+    auto& unused = unused_[wanted];
     if (unused.empty()) {
-      comm = split(group, place);
+      comm = split(wanted, place);
     } else {
       comm = unused.back();
       unused.pop_back();
     }
   }
-  auto made = std::make_unique<nccl_channel>(*this, device, stream, group, place, comm);
+  auto made = std::make_unique<nccl_channel>(*this, device, stream, wanted, place, comm);
   channels_.push_back(made.get());
   return made;
 }
 
-void nccl_transport::close(const nccl_channel& c, const std::vector<int>& group, ncclComm_t comm) {
+void nccl_transport::close(const nccl_channel& c, const members& group, ncclComm_t comm) {
   const std::lock_guard lock(mutex_);
   std::erase(channels_, &c);
   if (comm) unused_[group].push_back(comm);
@@ -481,6 +497,12 @@ std::unique_ptr<transport> join_nccl(const nccl_options& options, const job_plac
 
 bool has_nccl() {
   return true;
+}
+
+std::string nccl_version() {
+  int version = 0;
+  ncclGetVersion(&version);
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace attnsim::validate

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "validate/transport.hpp"
 #include "validate/transports/rendezvous.hpp"
@@ -35,5 +36,6 @@ struct nccl_options {
 std::unique_ptr<transport> join_nccl(const nccl_options&, const job_place&);
 
 bool has_nccl();
+std::string nccl_version();  ///< as "2.28.9"; empty without it
 
 }  // namespace attnsim::validate

@@ -13,4 +13,8 @@ bool has_nccl() {
   return false;
 }
 
+std::string nccl_version() {
+  return "";
+}
+
 }  // namespace attnsim::validate

@@ -1,0 +1,211 @@
+#include "calibrate/measurement_plan.hpp"
+
+#include <algorithm>
+
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr name_table<point_kind, 4> point_kinds{{{point_kind::kernel, "kernel"},
+                                                 {point_kind::memory, "memory"},
+                                                 {point_kind::transfer, "transfer"},
+                                                 {point_kind::overlap, "overlap"}}};
+
+constexpr pass_kind passes[] = {pass_kind::forward, pass_kind::backward};
+
+class plan {
+ public:
+  explicit plan(const measurement_request& r) : request_(r) {}
+
+  std::vector<measured_point> run() {
+    for (const auto& kernel : request_.kernels) fits() ? fit_kernel(kernel) : check_kernel(kernel);
+    if (!request_.kernels.empty()) add_memory();
+    for (const auto& [members, stride] : groups()) add_transfers(members, stride);
+    if (request_.ranks > 1) {
+      for (const auto& kernel : request_.kernels) add_overlaps(kernel);
+    }
+    std::erase_if(points_, [this](const auto& p) {
+      const auto kind = static_cast<point_kind>(p.index());
+      return std::find(request_.kinds.begin(), request_.kinds.end(), kind) == request_.kinds.end();
+    });
+    return std::move(points_);
+  }
+
+ private:
+  bool fits() const { return request_.set == point_set::fit; }
+  bool quick() const { return request_.effort == effort_kind::quick; }
+  bool on_host() const { return request_.kernels.front() == "cpu"; }
+
+  void add(kernel_point p) {
+    for (const auto pass : passes) {
+      p.pass = pass;
+      points_.push_back(p);
+    }
+  }
+
+  // --- Kernels ------------------------------------------------------------------------------------
+
+  /// Blocks of every shape for one head dimension; squares alone, which need less time, for what changes them little.
+  void fit_kernel(const std::string& kernel) {
+    if (kernel == "cpu") return add_squares(kernel, {32, 64}, 2, 2, 64);
+    const std::vector<std::int64_t> sides{1024, 4096, 16384};
+    const std::vector<std::int64_t> sizes =
+        quick() ? sides : std::vector<std::int64_t>{512, 1024, 2048, 4096, 8192, 16384};
+    // cuDNN takes its time to build a plan for each shape.
+    const auto& rectangles = kernel == "cudnn" ? sides : sizes;
+    for (const auto rows : rectangles) {
+      for (const auto cols : rectangles) {
+        if (rows != cols)
+          add({.kernel = kernel, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
+      }
+    }
+    add_squares(kernel, sizes, 32, 32, 128);
+    add_squares(kernel, sizes, 32, 32, 64);
+    add_squares(kernel, sizes, 32, 8, 128);
+    add_squares(kernel, rectangles, 8, 8, 128);
+  }
+
+  void check_kernel(const std::string& kernel) {
+    if (kernel == "cpu") return add_squares(kernel, {48}, 2, 2, 64);
+    const std::vector<std::int64_t> sizes =
+        quick() ? std::vector<std::int64_t>{1536, 6144}
+                : std::vector<std::int64_t>{768, 1536, 3072, 6144, 12288};
+    add_squares(kernel, sizes, 32, 32, 128);
+    add_squares(kernel, sizes, 64, 8, 128);
+    add_squares(kernel, sizes, 12, 12, 128);
+    if (quick()) return;
+    add_squares(kernel, {1536, 6144}, 24, 24, 64);
+    for (const auto& [rows, cols] : {std::pair{768, 6144},
+                                     {6144, 768},
+                                     {1536, 12288},
+                                     {12288, 1536},
+                                     {3072, 6144},
+                                     {5120, 2560},
+                                     {2048, 24576},
+                                     {24576, 2048}}) {
+      add({.kernel = kernel, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
+      add({.kernel = kernel, .heads = 16, .kv_heads = 4, .rows = rows, .cols = cols});
+    }
+  }
+
+  void add_squares(const std::string& kernel, const std::vector<std::int64_t>& sizes, int heads,
+                   int kv_heads, int head_dim) {
+    for (const auto size : sizes) {
+      for (const auto mask : {mask_kind::full, mask_kind::causal}) {
+        add({.kernel = kernel,
+             .mask = mask,
+             .heads = heads,
+             .kv_heads = kv_heads,
+             .head_dim = head_dim,
+             .rows = size,
+             .cols = size});
+      }
+    }
+  }
+
+  void add_memory() {
+    const auto sizes = on_host() ? std::vector<std::int64_t>{32, 64}
+                       : fits()  ? std::vector<std::int64_t>{256, 1024, 4096, 16384}
+                                 : std::vector<std::int64_t>{768, 6144};
+    for (const char* operation : {"merge", "accumulate", "cast", "delta"}) {
+      for (const auto tokens : sizes)
+        points_.push_back(memory_point{.operation = operation, .tokens = tokens, .heads = 32});
+    }
+  }
+
+  // --- Transfers ----------------------------------------------------------------------------------
+
+  /// Rows (consecutive ranks) and columns (ranks that lie apart) of every grid.
+  std::vector<std::pair<int, int>> groups() const {
+    std::vector<std::pair<int, int>> list;
+    for (int members = 2; members <= request_.ranks; ++members) {
+      if (request_.ranks % members != 0) continue;
+      list.emplace_back(members, 1);
+      if (members < request_.ranks) list.emplace_back(members, request_.ranks / members);
+    }
+    return list;
+  }
+
+  void add_transfers(int members, int stride) {
+    constexpr std::int64_t smallest = 1024;
+    const int factor = quick() ? 8 : 4;
+    for (auto bytes = fits() ? smallest : 3 * smallest; bytes <= request_.largest_transfer;
+         bytes *= factor) {
+      for (const auto kind :
+           {transfer_kind::send, transfer_kind::exchange, transfer_kind::all_gather,
+            transfer_kind::reduce_scatter, transfer_kind::all_to_all, transfer_kind::all_reduce}) {
+        points_.push_back(transfer_point{
+            .operation = kind, .members = members, .stride = stride, .bytes = bytes});
+      }
+    }
+  }
+
+  // --- Both at once -------------------------------------------------------------------------------
+
+  void add_overlaps(const std::string& kernel) {
+    const auto sizes = kernel == "cpu" ? std::vector<std::int64_t>{64}
+                       : fits()        ? std::vector<std::int64_t>{4096, 8192}
+                                       : std::vector<std::int64_t>{6144, 12288};
+    const auto transfers = kernel == "cpu" ? std::vector<std::int64_t>{1 << 16}
+                           : fits()        ? std::vector<std::int64_t>{16 << 20, 128 << 20}
+                                           : std::vector<std::int64_t>{48 << 20, 96 << 20};
+    const auto processors = quick() || kernel == "cpu" ? std::vector<int>{0}
+                            : fits()                   ? std::vector<int>{0, 2, 8, 32}
+                                                       : std::vector<int>{0, 4, 16};
+    for (const auto size : sizes) {
+      for (const auto bytes : transfers) {
+        for (const auto count : processors) {
+          const auto kinds = count == 0
+                                 ? std::vector{transfer_kind::exchange, transfer_kind::all_gather,
+                                               transfer_kind::reduce_scatter}
+                                 : std::vector{transfer_kind::exchange};
+          for (const auto kind : kinds) add_overlap(kernel, size, kind, bytes, count);
+        }
+      }
+    }
+  }
+
+  void add_overlap(const std::string& kernel, std::int64_t size, transfer_kind kind,
+                   std::int64_t bytes, int processors) {
+    const transfer_point transfer{
+        .operation = kind, .members = request_.ranks, .processors = processors, .bytes = bytes};
+    if (bytes > request_.largest_transfer) return;
+    if (processors > 0 &&
+        std::find(points_.begin(), points_.end(), measured_point(transfer)) == points_.end())
+      points_.push_back(transfer);
+    for (const auto pass : passes) {
+      if (processors > 0 && pass == pass_kind::backward) continue;
+      for (const auto order : {launch_order::communication_first, launch_order::compute_first}) {
+        points_.push_back(overlap_point{.kernel = {.kernel = kernel,
+                                                   .pass = pass,
+                                                   .heads = kernel == "cpu" ? 2 : 32,
+                                                   .kv_heads = kernel == "cpu" ? 2 : 32,
+                                                   .head_dim = kernel == "cpu" ? 64 : 128,
+                                                   .rows = size,
+                                                   .cols = size},
+                                        .transfer = transfer,
+                                        .order = order});
+      }
+    }
+  }
+
+  measurement_request request_;
+  std::vector<measured_point> points_;
+};
+
+}  // namespace
+
+std::string_view name_of(point_kind kind) {
+  return find_name(point_kinds, kind);
+}
+
+point_kind parse_point_kind(std::string_view text) {
+  return find_value(point_kinds, text);
+}
+
+std::vector<measured_point> measurement_plan(const measurement_request& r) {
+  return plan(r).run();
+}
+
+}  // namespace attnsim

@@ -1,0 +1,34 @@
+// What is worth measuring: the points that a profile is fitted to, and others in between and beyond, that check it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/measurements.hpp"
+
+namespace attnsim {
+
+enum class effort_kind { quick, full };
+enum class point_set {
+  fit,       ///< sizes in powers of two
+  held_out,  ///< none of them: sizes, head counts and head dimensions between and beyond
+};
+
+/// What is timed, in the order of measured_point.
+enum class point_kind { kernel, memory, transfer, overlap };
+std::string_view name_of(point_kind);
+point_kind parse_point_kind(std::string_view);
+
+struct measurement_request {
+  effort_kind effort = effort_kind::full;
+  point_set set = point_set::fit;
+  std::vector<point_kind> kinds{point_kind::kernel, point_kind::memory, point_kind::transfer,
+                                point_kind::overlap};
+  std::vector<std::string> kernels;  ///< whose points: cuda, cudnn, cpu; empty: transfers only
+  int ranks = 1;
+  std::int64_t largest_transfer = std::int64_t{1} << 30;  ///< bytes of a slot
+};
+
+std::vector<measured_point> measurement_plan(const measurement_request&);
+
+}  // namespace attnsim

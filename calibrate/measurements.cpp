@@ -1,0 +1,271 @@
+#include "calibrate/measurements.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model/error.hpp"
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr auto schema = "attnsim.measurements.1";
+
+constexpr name_table<transfer_kind, 6> transfer_kinds{
+    {{transfer_kind::send, "send"},
+     {transfer_kind::exchange, "exchange"},
+     {transfer_kind::all_gather, "all_gather"},
+     {transfer_kind::reduce_scatter, "reduce_scatter"},
+     {transfer_kind::all_to_all, "all_to_all"},
+     {transfer_kind::all_reduce, "all_reduce"}}};
+
+// --- Writing --------------------------------------------------------------------------------------
+
+ordered_json fields(const kernel_point& p) {
+  return {{"kernel", p.kernel},     {"pass", name_of(p.pass)}, {"mask", name_of(p.mask)},
+          {"batch", p.batch},       {"heads", p.heads},        {"kv_heads", p.kv_heads},
+          {"head_dim", p.head_dim}, {"rows", p.rows},          {"cols", p.cols}};
+}
+
+ordered_json fields(const memory_point& p) {
+  return {{"operation", p.operation},
+          {"tokens", p.tokens},
+          {"heads", p.heads},
+          {"head_dim", p.head_dim}};
+}
+
+ordered_json fields(const transfer_point& p) {
+  return {{"operation", name_of(p.operation)},
+          {"members", p.members},
+          {"stride", p.stride},
+          {"processors", p.processors},
+          {"bytes", p.bytes}};
+}
+
+ordered_json fields(const overlap_point& p) {
+  return {{"kernel", fields(p.kernel)},
+          {"transfer", fields(p.transfer)},
+          {"launch_order", name_of(p.order)}};
+}
+
+constexpr const char* kinds[] = {"kernel", "memory", "transfer", "overlap"};  // as measured_point
+
+ordered_json to_json(const measurement& m) {
+  ordered_json result{{"kind", kinds[m.what.index()]}};
+  result.update(std::visit([](const auto& p) { return fields(p); }, m.what));
+  result["samples"] = m.samples;
+  return result;
+}
+
+// --- Reading --------------------------------------------------------------------------------------
+
+/// An object of the file, and where it is.
+class reader {
+ public:
+  reader(const ordered_json& object, std::string where)
+      : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) throw input_error(where_, object.dump(), "expected an object");
+  }
+
+  template <typename T>
+  T get(const char* key, const char* expected) const {
+    const auto& value = at(key);
+    try {
+      return value.template get<T>();
+    } catch (const ordered_json::exception&) {
+      fail(key, value, expected);
+    }
+  }
+  std::string text(const char* key) const { return get<std::string>(key, "expected a text"); }
+  std::int64_t count(const char* key, std::int64_t least = 1) const {
+    const auto& value = at(key);
+    if (!value.is_number_integer() || value.get<std::int64_t>() < least)
+      fail(key, value, fmt::format("expected a whole number of at least {}", least));
+    return value.get<std::int64_t>();
+  }
+  template <typename Parse>
+  auto named(const char* key, Parse parse) const {
+    try {
+      return parse(text(key));
+    } catch (const std::invalid_argument& e) {
+      fail(key, at(key), e.what());
+    }
+  }
+  reader object(const char* key) const { return {at(key), where_ + ": " + key}; }
+
+  [[noreturn]] void fail(const std::string& key, const ordered_json& value,
+                         const std::string& expected) const {
+    throw input_error(where_ + ": " + key,
+                      value.is_string() ? value.get<std::string>() : value.dump(), expected);
+  }
+
+ private:
+  const ordered_json& at(const char* key) const {
+    const auto found = object_.find(key);
+    if (found == object_.end()) throw input_error(where_ + ": " + key + ": missing");
+    return *found;
+  }
+
+  const ordered_json& object_;
+  std::string where_;
+};
+
+kernel_point read_kernel(const reader& r) {
+  return {.kernel = r.text("kernel"),
+          .pass = r.named("pass", parse_pass),
+          .mask = r.named("mask", parse_mask),
+          .batch = r.count("batch"),
+          .heads = r.count("heads"),
+          .kv_heads = r.count("kv_heads"),
+          .head_dim = r.count("head_dim"),
+          .rows = r.count("rows"),
+          .cols = r.count("cols")};
+}
+
+transfer_point read_transfer(const reader& r) {
+  return {.operation = r.named("operation", parse_transfer_kind),
+          .members = static_cast<int>(r.count("members", 2)),
+          .stride = static_cast<int>(r.count("stride")),
+          .processors = static_cast<int>(r.count("processors", 0)),
+          .bytes = r.count("bytes", 0)};
+}
+
+measured_point read_point(const reader& r) {
+  const auto kind = r.text("kind");
+  if (kind == "kernel") return read_kernel(r);
+  if (kind == "transfer") return read_transfer(r);
+  if (kind == "memory") {
+    return memory_point{.operation = r.text("operation"),
+                        .tokens = r.count("tokens"),
+                        .heads = r.count("heads"),
+                        .head_dim = r.count("head_dim")};
+  }
+  if (kind == "overlap") {
+    return overlap_point{.kernel = read_kernel(r.object("kernel")),
+                         .transfer = read_transfer(r.object("transfer")),
+                         .order = r.named("launch_order", parse_launch_order)};
+  }
+  r.fail("kind", kind, "expected one of: kernel, memory, transfer, overlap");
+}
+
+measurement read_measurement(const reader& r) {
+  measurement m{.what = read_point(r)};
+  m.samples = r.get<std::map<std::string, std::vector<double>>>(
+      "samples", "expected lists of seconds by name");
+  for (const auto& [name, list] : m.samples) {
+    for (const double s : list) {
+      if (!(s > 0) && name == "time_s") r.fail("samples: " + name, s, "expected a positive time");
+    }
+  }
+  return m;
+}
+
+std::string sizes(const kernel_point& p) {
+  const auto heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads)
+                                           : fmt::format("{}/{}", p.heads, p.kv_heads);
+  return fmt::format("{} {} {}, {} heads of {}, {} x {}{}", p.kernel, name_of(p.pass),
+                     name_of(p.mask), heads, p.head_dim, p.rows, p.cols,
+                     p.batch > 1 ? fmt::format(", batch {}", p.batch) : "");
+}
+
+std::string sizes(const transfer_point& p) {
+  std::string text =
+      fmt::format("{} of {} bytes, {} ranks", name_of(p.operation), p.bytes, p.members);
+  if (p.stride > 1) text += fmt::format(" {} apart", p.stride);
+  if (p.processors > 0) text += fmt::format(", {} multiprocessors", p.processors);
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(transfer_kind kind) {
+  return find_name(transfer_kinds, kind);
+}
+
+transfer_kind parse_transfer_kind(std::string_view text) {
+  return find_value(transfer_kinds, text);
+}
+
+std::int64_t memory_traffic(const memory_point& p) {
+  constexpr int half = 2, single = 4;
+  const int bytes = p.operation == "cast"    ? single + half
+                    : p.operation == "delta" ? 2 * half
+                                             : single + half + single;
+  return p.tokens * p.heads * p.head_dim * bytes;
+}
+
+void measurement::add(const sample& s) {
+  for (const auto& [name, time] : s) samples[name].push_back(time);
+}
+
+std::size_t measurement::rounds() const {
+  return samples.empty() ? 0 : samples.begin()->second.size();
+}
+
+double measurement::median(const std::string& name) const {
+  return attnsim::median(samples.at(name));
+}
+
+std::string describe(const measured_point& point) {
+  struct {
+    std::string operator()(const kernel_point& p) const { return "kernel " + sizes(p); }
+    std::string operator()(const memory_point& p) const {
+      return fmt::format("{} of {} tokens, {} heads of {}", p.operation, p.tokens, p.heads,
+                         p.head_dim);
+    }
+    std::string operator()(const transfer_point& p) const { return sizes(p); }
+    std::string operator()(const overlap_point& p) const {
+      return fmt::format("{} beside {}, {}", sizes(p.kernel), sizes(p.transfer), name_of(p.order));
+    }
+  } text;
+  return std::visit(text, point);
+}
+
+/// A point a line.
+std::string to_json(const measurements& all) {
+  std::string text = fmt::format("{{\"schema\": \"{}\",\n\"environment\": {},\n\"points\": [",
+                                 schema, ordered_json(all.environment).dump(1));
+  const char* separator = "\n";
+  for (const auto& m : all.points) {
+    text += separator + to_json(m).dump();
+    separator = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
+measurements read_measurements(const std::string& path) {
+  std::ifstream stream(path);
+  if (!stream) throw input_error(path + ": cannot be read");
+  ordered_json file;
+  try {
+    file = ordered_json::parse(stream);
+  } catch (const ordered_json::parse_error& e) {
+    throw input_error(fmt::format("{}: byte {}: expected JSON", path, e.byte));
+  }
+  const reader root(file, path);
+  if (const auto found = root.text("schema"); found != schema)
+    throw input_error(path + ": schema", found, fmt::format("expected {}", schema));
+  measurements all;
+  all.environment = root.get<std::map<std::string, std::string>>("environment", "expected texts");
+  const auto& points = file["points"];
+  if (!points.is_array()) throw input_error(path + ": points", points.dump(), "expected a list");
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    all.points.push_back(
+        read_measurement(reader(points[i], fmt::format("{}: points[{}]", path, i))));
+  }
+  return all;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,109 @@
+// What `attnsim measure` writes and `attnsim calibrate` reads: points (what was timed) with their samples.
+//
+//   {"schema": "attnsim.measurements.1",
+//    "environment": {"card": "NVIDIA H100 80GB HBM3", "nccl": "2.28.9", ...},
+//    "points": [
+//      {"kind": "kernel", "kernel": "cudnn", "pass": "forward", "mask": "full", "batch": 1, "heads": 32, "kv_heads": 32,
+//       "head_dim": 128, "rows": 8192, "cols": 8192, "samples": {"time_s": [...], "launch_s": [...]}},
+//      {"kind": "memory", "operation": "merge", "tokens": 8192, "heads": 32, "head_dim": 128, "samples": ...},
+//      {"kind": "transfer", "operation": "all_gather", "members": 2, "stride": 1, "processors": 0, "bytes": 4096, ...},
+//      {"kind": "overlap", "kernel": {...}, "transfer": {...}, "launch_order": "compute-first", ...}]}
+//
+// A sample is what the slowest rank took, in seconds. bf16 throughout.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/attention.hpp"
+#include "model/launch_order.hpp"
+
+namespace attnsim {
+
+/// One call of an attention kernel, one behind the other on an idle machine. A causal block has the same tokens on both
+/// sides, or the last `rows` of `cols` tokens.
+struct kernel_point {
+  std::string kernel;  ///< validate/devices.hpp: cpu, cuda, cudnn
+  pass_kind pass = pass_kind::forward;
+  mask_kind mask = mask_kind::full;
+  std::int64_t batch = 1;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim = 128;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+
+  bool operator==(const kernel_point&) const = default;
+};
+
+/// merge, accumulate: fp32 from bf16; cast: bf16 from fp32; delta: bf16.
+struct memory_point {
+  std::string operation;
+  std::int64_t tokens = 0;
+  std::int64_t heads = 1;
+  std::int64_t head_dim = 128;
+
+  bool operator==(const memory_point&) const = default;
+};
+
+/// Bytes that memory has to read and write for it.
+std::int64_t memory_traffic(const memory_point&);
+
+enum class transfer_kind { send, exchange, all_gather, reduce_scatter, all_to_all, all_reduce };
+std::string_view name_of(transfer_kind);
+transfer_kind parse_transfer_kind(std::string_view);
+
+/// All groups of `members` ranks, `stride` apart, at once; each group starts together. send: from every even place to the
+/// next; exchange: each to the next round the ring.
+struct transfer_point {
+  transfer_kind operation = transfer_kind::send;
+  int members = 2;
+  int stride = 1;
+  int processors = 0;      ///< multiprocessors allowed; 0: the transport's choice
+  std::int64_t bytes = 0;  ///< of a slot: what a member sends another, contributes, or keeps
+
+  bool operator==(const transfer_point&) const = default;
+};
+
+/// Both, launched in this order on idle devices.
+struct overlap_point {
+  kernel_point kernel;
+  transfer_point transfer;
+  launch_order order = launch_order::communication_first;
+
+  bool operator==(const overlap_point&) const = default;
+};
+
+using measured_point = std::variant<kernel_point, memory_point, transfer_point, overlap_point>;
+
+/// By name: time_s; launch_s, for which the host's thread was busy launching; of an overlap also kernel_s and transfer_s,
+/// each from its own launch to its end.
+using sample = std::map<std::string, double>;
+
+struct measurement {
+  measured_point what;
+  std::map<std::string, std::vector<double>> samples;
+
+  void add(const sample&);
+  std::size_t rounds() const;
+  /// Throws std::out_of_range for a name without samples.
+  double median(const std::string& name = "time_s") const;
+};
+
+struct measurements {
+  std::map<std::string, std::string> environment;
+  std::vector<measurement> points;
+};
+
+/// One line a point, for messages: "kernel cudnn forward full 32 heads of 128, 8192 x 8192".
+std::string describe(const measured_point&);
+
+std::string to_json(const measurements&);
+/// Throws input_error naming file, point, key and value.
+measurements read_measurements(const std::string& path);
+
+double median(std::vector<double>);
+
+}  // namespace attnsim

@@ -1,0 +1,220 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "calibrate/measurement_plan.hpp"
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/numbers.hpp"
+#include "cli/write_file.hpp"
+#include "model/error.hpp"
+#include "validate/devices.hpp"
+#include "validate/measure.hpp"
+#include "validate/start.hpp"
+#include "validate/transports/inprocess.hpp"
+#include "validate/transports/nccl.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+struct measure_flags {
+  std::string out, held_out, kernels, kinds = "kernel,memory,transfer,overlap", ranks = "1",
+                                      rounds = "7", seconds, largest = "1024", time_out = "60";
+  bool quick = false, full = false, restart = false, quiet = false;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void end_on_signals() {
+  for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { interrupted = 1; });
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> list;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    if (item != "none") list.push_back(item);
+  }
+  return list;
+}
+
+/// A file to be written: where its points lie among all, with the samples that it has already.
+struct measured_file {
+  std::string flag, path;
+  std::size_t first = 0, last = 0;
+};
+
+class measuring {
+ public:
+  measuring(const measure_flags& flags, std::vector<std::string> kernels)
+      : flags_(flags), kernels_(std::move(kernels)), started_(validate::steady_seconds()) {
+    if (!flags.seconds.empty()) {
+      budget_ = static_cast<double>(parse_count("--seconds", flags.seconds));
+    } else if (flags.quick) {
+      budget_ = 60;
+    }
+  }
+
+  void run(validate::transport& t, const std::string& transfer_device) {
+    add("--out", flags_.out, point_set::fit, t.ranks());
+    if (!flags_.held_out.empty())
+      add("--held-out", flags_.held_out, point_set::held_out, t.ranks());
+    const auto device = [](const std::string& kernel) {
+      const bool on_gpu = kernel != "cpu";
+      return validate::make_device(
+          {.kernel = kernel,
+           .local_rank = on_gpu && launched() ? validate::find_place().local_rank : 0});
+    };
+    const bool complete = validate::measure(
+        {.points = points_,
+         .rounds = static_cast<std::size_t>(parse_count("--rounds", flags_.rounds)),
+         .device = device,
+         .transfer_device = transfer_device,
+         .stops = [this] { return interrupted || (budget_ > 0 && passed() > budget_); },
+         .report = [this](const auto& progress) { report(progress); },
+         .leaves_out =
+             [](const auto& point, const auto& why) {
+               fmt::print(stderr, "left out: {}: {}\n", describe(point), why);
+             }},
+        t);
+    if (t.rank() != 0) return;
+    write();
+    if (!flags_.quiet) {
+      fmt::print(stderr, "{}{} in {:.0f} s; {}\n", isatty(STDERR_FILENO) ? "\n" : "",
+                 complete ? "complete" : "stopped", passed(),
+                 complete ? "next: attnsim calibrate" : "the same command goes on from here");
+    }
+  }
+
+  /// Whether a launcher (torchrun, srun, mpirun) started this process.
+  static bool launched() {
+    const auto set = [](const char* name) { return std::getenv(name) != nullptr; };
+    return set("RANK") || set("OMPI_COMM_WORLD_RANK") || set("SLURM_PROCID");
+  }
+
+ private:
+  double passed() const { return validate::steady_seconds() - started_; }
+
+  void add(const char* flag, const std::string& path, point_set set, int ranks) {
+    measurements old;
+    if (!flags_.restart && std::filesystem::exists(path)) old = read_measurements(path);
+    measured_file file{flag, path, points_.size()};
+    std::vector<point_kind> kinds;
+    for (const auto& kind : split(flags_.kinds))
+      kinds.push_back(parse_flag("--kinds", kind, parse_point_kind));
+    for (auto& point :
+         measurement_plan({.effort = flags_.quick ? effort_kind::quick : effort_kind::full,
+         .set = set,
+         .kinds = kinds,
+         .kernels = kernels_,
+         .ranks = ranks,
+         .largest_transfer = parse_count("--largest", flags_.largest) << 20})) {
+      const auto known = std::find_if(old.points.begin(), old.points.end(),
+                                      [&](const auto& m) { return m.what == point; });
+      points_.push_back(known == old.points.end() ? measurement{.what = std::move(point)} : *known);
+    }
+    file.last = points_.size();
+    files_.push_back(file);
+  }
+
+  void report(const validate::measure_progress& p) {
+    constexpr double often = 5;
+    const double now = passed();
+    if (now - written_ > often) write();
+    if (flags_.quiet || now - reported_ < (isatty(STDERR_FILENO) ? 0.2 : often)) return;
+    reported_ = now;
+    constexpr std::size_t width = 40;
+    const auto filled = p.wanted > 0 ? width * p.samples / p.wanted : width;
+    fmt::print(stderr, "{}[{:#<{}}{:.<{}}] {} of {} samples, {:.0f} s{}",
+               isatty(STDERR_FILENO) ? "\r" : "", "", filled, "", width - filled, p.samples,
+               p.wanted, now, isatty(STDERR_FILENO) ? "" : "\n");
+  }
+
+  void write() {
+    written_ = passed();
+    if (environment_.empty()) environment_ = validate::describe_machine();
+    for (const auto& f : files_) {
+      measurements all{.environment = environment_};
+      std::copy_if(points_.begin() + static_cast<std::ptrdiff_t>(f.first),
+                   points_.begin() + static_cast<std::ptrdiff_t>(f.last),
+                   std::back_inserter(all.points), [](const auto& m) { return m.rounds() > 0; });
+      write_file(f.flag, f.path, to_json(all));
+    }
+  }
+
+  const measure_flags& flags_;
+  std::vector<std::string> kernels_;
+  double started_, budget_ = 0, reported_ = 0, written_ = 0;
+  std::vector<measured_file> files_;
+  std::vector<measurement> points_;
+  std::map<std::string, std::string> environment_;
+};
+
+void run(const measure_flags& flags) {
+  if (flags.quick && flags.full) throw input_error("--quick: expected without --full");
+  const auto kernels = flags.kernels.empty() ? validate::gpu_kernels() : split(flags.kernels);
+  const auto chosen =
+      flags.kernels.empty() && kernels.empty() ? std::vector<std::string>{"cpu"} : kernels;
+  const bool on_host = !chosen.empty() && chosen.front() == "cpu";
+  const std::chrono::duration<double> time_out(
+      static_cast<double>(parse_count("--time-out", flags.time_out)));
+  end_on_signals();
+  if (on_host || !measuring::launched()) {
+    const auto device = on_host ? "cpu" : chosen.empty() ? "cuda" : chosen.front();
+    const int ranks = on_host ? static_cast<int>(parse_count("--ranks", flags.ranks)) : 1;
+    return validate::run_in_process(
+        ranks, time_out, [&](validate::transport& t) { measuring(flags, chosen).run(t, device); });
+  }
+  const auto net =
+      validate::join_nccl({.time_out = time_out, .blocking = true}, validate::find_place());
+  measuring(flags, chosen).run(*net, chosen.empty() ? "cuda" : chosen.front());
+}
+
+}  // namespace
+
+void add_measure(CLI::App& app) {
+  auto flags = std::make_shared<measure_flags>();
+  auto* command = app.add_subcommand(
+      "measure", "time kernels, transfers and both at once on this machine, for attnsim calibrate");
+  command
+      ->add_option("--out", flags->out,
+                   "write the measurements to this JSON file; goes on with one that is there")
+      ->required();
+  command->add_option("--held-out", flags->held_out,
+                      "also measure other shapes and sizes, to check a profile, into this file");
+  command->add_option("--kernels", flags->kernels,
+                      "list of cuda, cudnn, cpu, or none; default: those of this machine's GPU");
+  command->add_option("--kinds", flags->kinds, "what to time")->capture_default_str();
+  command
+      ->add_option(
+          "--ranks", flags->ranks,
+          "of kernel cpu, as threads; GPUs: one a process, started by torchrun, srun or mpirun")
+      ->capture_default_str();
+  command->add_flag("--quick", flags->quick, "fewer points, at most a minute");
+  command->add_flag("--full", flags->full, "all points; the default");
+  command->add_option("--rounds", flags->rounds, "samples of each point")->capture_default_str();
+  command->add_option("--seconds", flags->seconds, "end after so long with what there is");
+  command->add_option("--largest", flags->largest, "MiB of the largest slot of a transfer")
+      ->capture_default_str();
+  command
+      ->add_option("--time-out", flags->time_out,
+                   "seconds that an operation may wait for its peers")
+      ->capture_default_str();
+  command->add_flag("--restart", flags->restart, "begin anew where the file is there already");
+  command->add_flag("--quiet", flags->quiet, "no progress");
+  command->footer(
+      "Examples:\n"
+      "  attnsim measure --quick --out gpu.json                      one GPU: kernels\n"
+      "  torchrun --no-python --nproc-per-node 8 attnsim measure --out node.json --held-out "
+      "check.json");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace attnsim::cli

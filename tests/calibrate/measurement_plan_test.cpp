@@ -1,0 +1,64 @@
+#include "calibrate/measurement_plan.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+namespace attnsim {
+namespace {
+
+using testing::Each;
+using testing::IsEmpty;
+using testing::VariantWith;
+
+std::set<std::string> described(const measurement_request& r) {
+  std::set<std::string> lines;
+  for (const auto& p : measurement_plan(r)) lines.insert(describe(p));
+  return lines;
+}
+
+TEST(measurement_plan, has_no_point_twice_and_none_held_out_that_is_fitted) {
+  for (const auto effort : {effort_kind::quick, effort_kind::full}) {
+    measurement_request r{.effort = effort, .kernels = {"cuda", "cudnn"}, .ranks = 4};
+    const auto fit = described(r);
+    EXPECT_EQ(measurement_plan(r).size(), fit.size());
+    r.set = point_set::held_out;
+    const auto held_out = described(r);
+    EXPECT_EQ(measurement_plan(r).size(), held_out.size());
+    std::vector<std::string> both;
+    std::set_intersection(fit.begin(), fit.end(), held_out.begin(), held_out.end(),
+                          std::back_inserter(both));
+    EXPECT_THAT(both, IsEmpty());
+  }
+}
+
+TEST(measurement_plan, of_one_rank_has_no_transfers) {
+  for (const auto& p : measurement_plan({.kernels = {"cuda"}}))
+    EXPECT_LT(p.index(), 2u) << describe(p);
+}
+
+TEST(measurement_plan, leaves_out_kinds_that_are_not_wanted) {
+  EXPECT_THAT(measurement_plan({.kinds = {point_kind::transfer}, .kernels = {"cuda"}, .ranks = 2}),
+              Each(VariantWith<transfer_point>(testing::_)));
+}
+
+/// 6 = 2 x 3: rows and columns of 1x6, 2x3, 3x2 and 6x1.
+TEST(measurement_plan, covers_rows_and_columns_of_every_grid) {
+  std::set<std::pair<int, int>> groups;
+  for (const auto& p : measurement_plan({.ranks = 6})) {
+    const auto& t = std::get<transfer_point>(p);
+    groups.emplace(t.members, t.stride);
+  }
+  EXPECT_EQ(groups, (std::set<std::pair<int, int>>{{2, 1}, {2, 3}, {3, 1}, {3, 2}, {6, 1}}));
+}
+
+TEST(measurement_plan, keeps_to_the_largest_transfer) {
+  for (const auto& p :
+       measurement_plan({.kernels = {"cuda"}, .ranks = 2, .largest_transfer = 1 << 20})) {
+    if (const auto* t = std::get_if<transfer_point>(&p)) EXPECT_LE(t->bytes, 1 << 20);
+    if (const auto* o = std::get_if<overlap_point>(&p)) EXPECT_LE(o->transfer.bytes, 1 << 20);
+  }
+}
+
+}  // namespace
+}  // namespace attnsim

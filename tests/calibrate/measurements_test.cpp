@@ -1,0 +1,105 @@
+#include "calibrate/measurements.hpp"
+
+#include <gmock/gmock.h>
+
+#include "model/error.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace attnsim {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+measurements one_of_each() {
+  const kernel_point kernel{.kernel = "cudnn",
+                            .pass = pass_kind::backward,
+                            .mask = mask_kind::causal,
+                            .batch = 2,
+                            .heads = 32,
+                            .kv_heads = 8,
+                            .head_dim = 64,
+                            .rows = 512,
+                            .cols = 1024};
+  const transfer_point transfer{.operation = transfer_kind::all_gather,
+                                .members = 4,
+                                .stride = 2,
+                                .processors = 8,
+                                .bytes = 4096};
+  measurements all{.environment = {{"card", "NVIDIA H100"}}};
+  all.points.push_back({kernel, {{"time_s", {1e-3, 2e-3}}, {"launch_s", {1e-6, 1e-6}}}});
+  all.points.push_back({memory_point{"merge", 128, 4, 64}, {{"time_s", {3e-6}}}});
+  all.points.push_back({transfer, {{"time_s", {4e-5}}}});
+  all.points.push_back({overlap_point{kernel, transfer, launch_order::compute_first},
+                        {{"time_s", {5e-3}}, {"kernel_s", {1e-3}}, {"transfer_s", {4e-3}}}});
+  return all;
+}
+
+TEST(measurements, are_read_as_they_were_written) {
+  const temporary_folder folder;
+  const auto all = one_of_each();
+  const auto read = read_measurements(folder.write("m.json", to_json(all)));
+  EXPECT_EQ(read.environment, all.environment);
+  ASSERT_EQ(read.points.size(), all.points.size());
+  for (std::size_t i = 0; i < all.points.size(); ++i) {
+    EXPECT_EQ(read.points[i].what, all.points[i].what) << describe(all.points[i].what);
+    EXPECT_EQ(read.points[i].samples, all.points[i].samples);
+  }
+}
+
+TEST(measurements, are_described_in_a_line) {
+  std::vector<std::string> lines;
+  for (const auto& m : one_of_each().points) lines.push_back(describe(m.what));
+  const std::string kernel = "cudnn backward causal, 32/8 heads of 64, 512 x 1024, batch 2";
+  const std::string transfer = "all_gather of 4096 bytes, 4 ranks 2 apart, 8 multiprocessors";
+  EXPECT_THAT(lines, ElementsAre("kernel " + kernel, "merge of 128 tokens, 4 heads of 64", transfer,
+                                 kernel + " beside " + transfer + ", compute-first"));
+}
+
+TEST(measurements, have_medians) {
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+  const measurement m{memory_point{}, {{"time_s", {3, 1, 2}}, {"launch_s", {5}}}};
+  EXPECT_EQ(m.median(), 2);
+  EXPECT_EQ(m.median("launch_s"), 5);
+}
+
+/// fp32 sum read and written, bf16 part read: 10 bytes an element.
+TEST(measurements, count_memory_traffic) {
+  EXPECT_EQ(memory_traffic({"merge", 100, 2, 64}), 100 * 2 * 64 * 10);
+  EXPECT_EQ(memory_traffic({"accumulate", 100, 2, 64}), 100 * 2 * 64 * 10);
+  EXPECT_EQ(memory_traffic({"cast", 100, 2, 64}), 100 * 2 * 64 * 6);
+  EXPECT_EQ(memory_traffic({"delta", 100, 2, 64}), 100 * 2 * 64 * 4);
+}
+
+TEST(measurements, refuse_what_is_wrong) {
+  const temporary_folder folder;
+  const auto good = to_json(one_of_each());
+  const auto error_of = [&](std::string from, const std::string& to) {
+    auto text = good;
+    text.replace(text.find(from), from.size(), to);
+    const auto path = folder.write("m.json", text);
+    try {
+      read_measurements(path);
+    } catch (const input_error& e) {
+      return std::string(e.what()).substr(path.size());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error_of("measurements.1", "measurements.2"),
+            ": schema: 'attnsim.measurements.2': expected attnsim.measurements.1");
+  EXPECT_EQ(error_of("\"kind\":\"memory\"", "\"kind\":\"disk\""),
+            ": points[1]: kind: 'disk': expected one of: kernel, memory, transfer, overlap");
+  EXPECT_EQ(error_of("\"rows\":512", "\"rows\":0"),
+            ": points[0]: rows: '0': expected a whole number of at least 1");
+  EXPECT_EQ(error_of("\"rows\":512,", ""), ": points[0]: rows: missing");
+  EXPECT_EQ(error_of("all_gather", "scatter"),
+            ": points[2]: operation: 'scatter': expected one of: send, exchange, all_gather, "
+            "reduce_scatter, all_to_all, all_reduce");
+  EXPECT_EQ(error_of("\"time_s\":[0.001,", "\"time_s\":[-1,"),
+            ": points[0]: samples: time_s: '-1.0': expected a positive time");
+  EXPECT_THAT(error_of("]}\n", ""), HasSubstr("expected JSON"));
+}
+
+}  // namespace
+}  // namespace attnsim

@@ -1,0 +1,90 @@
+#!/bin/sh
+# Measures what profiles are fitted to and checked against, on two GPUs of one host, over NVLink, host memory and sockets:
+#   tests/gpu/measure_and_validate.sh PROGRAM RESULTS [SECONDS]
+# PROGRAM: attnsim with CUDA, cuDNN and NCCL; the libraries in PROGRAM's lib/ come first. SECONDS: for all of it, 285.
+# Writes RESULTS/measured_*.json (to fit), held_out_*.json (to check), schedules.jsonl (attnsim validate, a line a run)
+# and log.txt. Each step writes what it has as it goes, so a run that is cut off leaves that.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+results=$2
+budget=${3:-285}
+started=$(date +%s)
+mkdir -p "$results"
+log=$results/log.txt
+libraries=$(python3 -c "import glob, sys; print(':'.join(g for p in sys.path for g in glob.glob(p + '/nvidia/*/lib')))" 2>/dev/null)
+export LD_LIBRARY_PATH="$(dirname "$program")/lib:${libraries:+$libraries:}${LD_LIBRARY_PATH:-}"
+export ATTNSIM_TOPOLOGIES="${ATTNSIM_TOPOLOGIES:-$here/../../topologies}"
+export NCCL_DEBUG="${NCCL_DEBUG:-WARN}" NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}"
+nvlink=
+host_memory='env NCCL_P2P_DISABLE=1'
+sockets='env NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1'
+
+# run SECONDS TRANSPORT ARGUMENTS...: attnsim on both GPUs, no longer than SECONDS and what is left
+run() {
+  limit=$1
+  eval "through=\$$2"
+  shift 2
+  left=$((started + budget - $(date +%s)))
+  [ "$left" -lt "$limit" ] && limit=$left
+  [ "$limit" -gt 5 ] || { echo "no time left for: $*" >>"$log"; return 1; }
+  begun=$(date +%s)
+  timeout -k 5 "$limit" "$here/launch" 2 $through "$program" "$@" 2>>"$log"
+  code=$?
+  now=$(date +%s)
+  echo "[$((now - started)) s] $((now - begun)) s, exit $code: $through attnsim $*" >>"$log"
+  tail -n 1 "$log" >&2
+}
+measure() {
+  limit=$1 transport=$2
+  shift 2
+  run $((limit + 15)) "$transport" measure --seconds "$limit" --time-out 20 \
+    --out "$results/measured_$transport.json" --held-out "$results/held_out_$transport.json" "$@" >>"$log"
+}
+validate() {
+  limit=$1 transport=$2 cluster=$3
+  shift 3
+  run "$limit" "$transport" validate "$here/$cluster.yaml" --ranks 2 --transport nccl --times-only --time-out 20 "$@" |
+    grep --line-buffered '^{' >>"$results/schedules.jsonl"
+}
+# cases STRATEGIES ORDERS HEADS FLAGS...: a line each; strategies as schedule,grid, heads as query/key
+cases() {
+  strategies=$1 orders=$2 all_heads=$3
+  shift 3
+  for heads in $all_heads; do for mask in full causal; do for pass in forward backward; do for order in $orders; do
+    for strategy in $strategies; do
+      echo "--heads ${heads%/*} --kv-heads ${heads#*/} --mask $mask --pass $pass --schedule ${strategy%,*}" \
+        "--grid ${strategy#*,} --launch-order $order $*"
+    done
+  done; done; done; done
+}
+every='ring,2x1 attention2d,1x2 attention2d,2x1 attention2d-overlap,1x2 attention2d-overlap,2x1 mesh,1x2 mesh,2x1 allgather,2x1'
+both='communication-first compute-first'
+{ nvidia-smi; nvidia-smi topo -m; } >>"$log" 2>&1
+nvidia-smi --query-gpu=timestamp,index,clocks.sm,power.draw,temperature.gpu --format=csv,noheader -lms 2000 \
+  >"$results/clocks.partial" 2>/dev/null &
+watch=$!
+
+measure 80 nvlink --rounds 7 --largest 256
+{
+  cases "$every" "$both" '32/32 32/8' --seq 16K --kernel cuda
+  cases "$every" communication-first 32/8 --seq 8K --kernel cuda
+  cases "$every" communication-first 32/32 --seq 32K --kernel cuda
+  cases 'ring,2x1 attention2d,1x2 attention2d-overlap,2x1 allgather,2x1' "$both" 32/32 --seq 16K --kernel cudnn
+} >"$results/cases.partial"
+validate 55 nvlink two-h100 --repeats 5 --cases "$results/cases.partial"
+cases "$every" "$both" '32/32 32/8' --seq 16K --kernel cuda >"$results/cases.partial"
+validate 40 host_memory two-h100-host-memory --repeats 5 --cases "$results/cases.partial"
+measure 20 host_memory --rounds 7 --largest 256 --quick --kinds transfer,overlap --kernels cuda
+{
+  cases "$every" "$both" 32/32 --seq 4K --kernel cuda
+  cases "$every" "$both" 32/8 --seq 8K --kernel cuda
+} >"$results/cases.partial"
+validate 40 sockets two-h100-sockets --repeats 3 --cases "$results/cases.partial"
+measure 20 sockets --rounds 5 --largest 32 --quick --kinds transfer,overlap --kernels cuda
+
+kill $watch
+cat "$results/clocks.partial" >>"$log"
+rm -f "$results"/*.partial
+ls -l "$results"
+wc -l "$results/schedules.jsonl"
