@@ -71,6 +71,7 @@ measure 80 nvlink --rounds 7 --largest 256
   cases "$every" communication-first 32/8 --seq 8K --kernel cuda
   cases "$every" communication-first 32/32 --seq 32K --kernel cuda
   cases 'ring,2x1 attention2d,1x2 attention2d-overlap,2x1 allgather,2x1' "$both" 32/32 --seq 16K --kernel cudnn
+  cases "$every" communication-first 32/32 --seq 16K --kernel cuda --cuda-graph
 } >"$results/cases.partial"
 validate 55 nvlink two-h100 --repeats 5 --cases "$results/cases.partial"
 cases "$every" "$both" '32/32 32/8' --seq 16K --kernel cuda >"$results/cases.partial"
