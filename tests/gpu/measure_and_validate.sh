@@ -1,7 +1,8 @@
 #!/bin/sh
 # Measures what profiles are fitted to and checked against, on two GPUs of one host, over NVLink, host memory and sockets:
 #   tests/gpu/measure_and_validate.sh PROGRAM RESULTS [SECONDS]
-# PROGRAM: attnsim with CUDA, cuDNN and NCCL; the libraries in PROGRAM's lib/ come first. SECONDS: for all of it, 285.
+# PROGRAM: attnsim with CUDA, cuDNN and NCCL; the libraries in the lib/ beside it come first. Where it does not run, one is
+# built in build-gpu. SECONDS: for all of it, 285.
 # Writes RESULTS/measured_*.json (to fit), held_out_*.json (to check), schedules.jsonl (attnsim validate, a line a run)
 # and log.txt. Each step writes what it has as it goes, so a run that is cut off leaves that.
 set -u
@@ -16,6 +17,11 @@ libraries=$(python3 -c "import glob, sys; print(':'.join(g for p in sys.path for
 export LD_LIBRARY_PATH="$(dirname "$program")/lib:${libraries:+$libraries:}${LD_LIBRARY_PATH:-}"
 export ATTNSIM_TOPOLOGIES="${ATTNSIM_TOPOLOGIES:-$here/../../topologies}"
 export NCCL_DEBUG="${NCCL_DEBUG:-WARN}" NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}"
+if ! "$program" --version >>"$log" 2>&1; then
+  cmake -S "$here/../.." -B "$here/../../build-gpu" -DATTNSIM_TESTS=OFF -DATTNSIM_MPI=OFF >>"$log" 2>&1 &&
+    cmake --build "$here/../../build-gpu" --target attnsim -j"$(nproc)" >>"$log" 2>&1 || { tail -n 20 "$log"; exit 1; }
+  program=$here/../../build-gpu/cli/attnsim
+fi
 nvlink=
 host_memory='env NCCL_P2P_DISABLE=1'
 sockets='env NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1'
@@ -84,7 +90,7 @@ measure 20 host_memory --rounds 7 --largest 256 --quick --kinds transfer,overlap
 validate 40 sockets two-h100-sockets --repeats 3 --cases "$results/cases.partial"
 measure 20 sockets --rounds 5 --largest 32 --quick --kinds transfer,overlap --kernels cuda
 
-kill $watch
+kill $watch 2>/dev/null
 cat "$results/clocks.partial" >>"$log"
 rm -f "$results"/*.partial
 ls -l "$results"
