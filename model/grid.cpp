@@ -29,7 +29,8 @@ int rank_grid::shifted(int rank, int axis, int distance) const {
 }
 
 int rank_grid::transposed(int rank) const {
-  return coordinate(rank, 1) * extent(1) + coordinate(rank, 0);
+  const int down = coordinate(rank, 1) - coordinate(rank, 0);
+  return rank + down * (stride(0) - stride(1));
 }
 
 std::vector<int> rank_grid::group(int rank, axis_set axes) const {

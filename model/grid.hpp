@@ -22,13 +22,14 @@ class rank_grid {
   int ranks() const { return ranks_; }
   int axes() const { return static_cast<int>(extents_.size()); }
   int extent(int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+  const std::vector<int>& extents() const { return extents_; }
   int extent_of(axis_set axes) const;  ///< product of the extents
   int coordinate(int rank, int axis) const { return rank / stride(axis) % extent(axis); }
 
   /// The rank `distance` further along `axis`; wraps around, distances may be negative.
   int shifted(int rank, int axis, int distance) const;
 
-  /// The rank at swapped coordinates. Precondition: two axes of equal extent.
+  /// The rank at swapped coordinates 0 and 1. Precondition: these axes have equal extents.
   int transposed(int rank) const;
 
   /// The ranks that differ from `rank` in these axes only, in ascending order, `rank` included.

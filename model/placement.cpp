@@ -40,8 +40,8 @@ std::pair<int, int> node_tile(const rank_grid& grid, int node) {
   return best;
 }
 
-std::vector<int> tile_in_node(const rank_grid& grid, const cluster& c) {
-  const auto [rows, cols] = node_tile(grid, std::max(1, c.devices_per_node));
+std::vector<int> tile_in_node(const rank_grid& grid, int node) {
+  const auto [rows, cols] = node_tile(grid, std::max(1, node));
   auto devices = identity(grid.ranks());
   if (rows == 0) return devices;
   const int tiles_across = grid.extent(1) / cols;
@@ -49,6 +49,15 @@ std::vector<int> tile_in_node(const rank_grid& grid, const cluster& c) {
     const int r = grid.coordinate(rank, 0), col = grid.coordinate(rank, 1);
     const int tile = r / rows * tiles_across + col / cols;
     devices[static_cast<std::size_t>(rank)] = tile * rows * cols + r % rows * cols + col % cols;
+  }
+  return devices;
+}
+
+/// `block` consecutive devices for every one of the list.
+std::vector<int> expanded(const std::vector<int>& places, int block) {
+  std::vector<int> devices;
+  for (const int p : places) {
+    for (int i = 0; i < block; ++i) devices.push_back(p * block + i);
   }
   return devices;
 }
@@ -96,8 +105,11 @@ std::vector<int> place(const std::string& placement, const rank_grid& grid, cons
                   c.devices());
   }
   if (placement == "node-major" || placement == "row-in-node") return identity(grid.ranks());
-  if (placement == "column-in-node") return column_in_node(grid);
-  if (placement == "tile-in-node") return tile_in_node(grid, c);
+  const rank_grid places({grid.extent(0), grid.extent(1)});
+  const int block = grid.ranks() / places.ranks();
+  if (placement == "column-in-node") return expanded(column_in_node(places), block);
+  if (placement == "tile-in-node")
+    return expanded(tile_in_node(places, c.devices_per_node / block), block);
   throw input_error("--placement", placement,
                     fmt::format("expected one of: {}, custom:LIST", fmt::join(placements(), ", ")));
 }

@@ -15,7 +15,8 @@
 
 namespace attnsim {
 
-/// The device of each rank. Throws input_error for an unknown name or a list that is not distinct devices of the cluster,
+/// The device of each rank. Named placements arrange axes 0 and 1 of the grid; ranks that differ in further axes are on
+/// consecutive devices. Throws input_error for an unknown name or a list that is not distinct devices of the cluster,
 /// one a rank; infeasible when the cluster has fewer devices than the grid ranks.
 std::vector<int> place(const std::string& placement, const rank_grid&, const cluster&);
 

@@ -48,7 +48,7 @@ int wrapped(int value, int extent) {
 template <typename F>
 void for_each_slot(const schedule& s, const operands& list, F f) {
   for (const auto& o : list) {
-    const int extent = s.grid.extent_of(s.buffers[static_cast<std::size_t>(o.buffer)].slots);
+    const int extent = s.grid.extent_of(s.buffer_of(o).slots);
     for (int i = 0; i < o.slots; ++i) f(o.buffer, wrapped(o.first_slot + i, extent));
   }
 }
@@ -127,6 +127,13 @@ int home_of(int rank, const position& at, const rank_grid& grid) {
   return rank;
 }
 
+int shifted(int rank, axis_set axes, int distance, const rank_grid& grid) {
+  for (int a = 0; a < grid.axes(); ++a) {
+    if (axes & only(a)) rank = grid.shifted(rank, a, distance);
+  }
+  return rank;
+}
+
 }  // namespace
 
 std::string_view name_of(tensor t) {
@@ -136,13 +143,33 @@ std::string_view name_of(op_kind kind) {
   return find_name(kinds, kind);
 }
 
+std::vector<tensor> results_of(pass_kind pass) {
+  if (pass == pass_kind::forward) return {tensor::o, tensor::lse};
+  return {tensor::d_q, tensor::d_k, tensor::d_v};
+}
+
+operands inputs_of(const schedule& s) {
+  operands result;
+  std::vector<bool> known(s.buffers.size());
+  for (const auto& op : s.program) {
+    for (const auto& o : op.reads) {
+      const auto b = static_cast<std::size_t>(o.buffer);
+      if (s.buffers[b].resident && !known[b]) result.push_back(o);
+      known[b] = true;
+    }
+    for (const auto& o : op.writes) known[static_cast<std::size_t>(o.buffer)] = true;
+  }
+  return result;
+}
+
 int schedule::chunk_of(int rank) const {
-  if (!column_major_chunks) return rank;
-  return grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
+  if (!column_major_chunks) return rank / tensor_parallel;
+  const int column_major = grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
+  return column_major * grid.extent_of(head_axis) + grid.place_in_group(rank, head_axis);
 }
 
 int schedule::first_chunk(int rank, const operand& o) const {
-  if (o.at.gathered != 0) return chunks(rank, o).front();
+  if (o.at.gathered != 0 || buffer_of(o).heads == head_form::share) return chunks(rank, o).front();
   const int home = home_of(rank, o.at, grid);
   return chunk_of(o.at.transposed ? grid.transposed(home) : home);
 }
@@ -157,20 +184,31 @@ std::vector<int> schedule::chunks(int rank, const operand& o) const {
   } else if (o.slots == 1) {
     homes = {home};
   } else {
-    const int axis = one_axis(buffers[static_cast<std::size_t>(o.buffer)].slots);
+    const int axis = one_axis(buffer_of(o).slots);
     for (int i = 0; i < o.slots; ++i) homes.push_back(grid.shifted(home, axis, i));
   }
-  for (auto& h : homes) h = chunk_of(o.at.transposed ? grid.transposed(h) : h);
+  if (o.at.transposed) {
+    for (auto& h : homes) h = grid.transposed(h);
+  }
+  if (buffer_of(o).heads == head_form::share) {
+    std::vector<int> all;
+    for (const int h : homes) {
+      const auto members = grid.group(h, head_axis);
+      all.insert(all.end(), members.begin(), members.end());
+    }
+    homes = std::move(all);
+  }
+  for (auto& h : homes) h = chunk_of(h);
   return homes;
 }
 
-int schedule::chunk_count(const operand& o) const {
+int schedule::slot_count(const operand& o) const {
   if (o.at.gathered != 0) return grid.extent_of(o.at.gathered);
   return o.at.copies != 0 ? grid.extent_of(o.at.copies) : o.slots;
 }
 
 int schedule::memory_slot(int rank, const operand& o) const {
-  const auto& b = buffers[static_cast<std::size_t>(o.buffer)];
+  const auto& b = buffer_of(o);
   if (o.at.gathered != 0 || o.at.copies != 0 || b.slots == 0) return 0;
   const int extent = grid.extent_of(b.slots);
   if (b.relative) return wrapped(o.first_slot, extent);
@@ -179,12 +217,12 @@ int schedule::memory_slot(int rank, const operand& o) const {
 
 int schedule::send_peer(const operation& op, int rank) const {
   return op.kind == op_kind::transpose ? grid.transposed(rank)
-                                       : grid.shifted(rank, one_axis(op.axes), op.distance);
+                                       : shifted(rank, op.axes, op.distance, grid);
 }
 
 int schedule::receive_peer(const operation& op, int rank) const {
   return op.kind == op_kind::transpose ? grid.transposed(rank)
-                                       : grid.shifted(rank, one_axis(op.axes), -op.distance);
+                                       : shifted(rank, op.axes, -op.distance, grid);
 }
 
 schedule_builder::schedule_builder(std::string name, rank_grid grid, pass_kind pass) {

@@ -34,9 +34,12 @@ constexpr bool is_key_side(tensor t) {
   return t == tensor::k || t == tensor::v || t == tensor::d_k || t == tensor::d_v;
 }
 
+/// What a pass computes: o and lse, or d_q, d_k and d_v.
+std::vector<tensor> results_of(pass_kind);
+
 /// Which chunks of the sequence, relative to the executing rank. Rank p is the home of one chunk of every tensor.
 struct position {
-  static constexpr int max_axes = 3;
+  static constexpr int max_axes = 5;
 
   std::array<int, max_axes>
       shift{};  ///< home of the chunk: the rank at own coordinates + shift, wrapping around
@@ -55,6 +58,13 @@ enum class precision {
   fp32,     ///< accumulators
 };
 
+/// Which heads a buffer's slots hold, of the heads of the rank's tensor-parallel share.
+enum class head_form {
+  all,    ///< all, of one chunk
+  share,  ///< the rank's share along the head axis, of the chunks of all ranks along it
+  dealt,  ///< a slot a share, of one chunk: what an all-to-all along the head axis sends or receives
+};
+
 struct buffer {
   tensor what;
   precision format = precision::storage;
@@ -63,6 +73,7 @@ struct buffer {
       false;  ///< slot s lies s-th in memory (slot 0 is the own chunk); else in order of the coordinate
   bool resident =
       false;  ///< the rank's own shard: an input, a result or saved for backward; held for the whole pass
+  head_form heads = head_form::all;
 };
 
 /// Where an operation's data is, and what it is: either all slots of a buffer (at.gathered says so), or `slots` slots
@@ -85,7 +96,7 @@ enum class op_kind {
   accumulate,          ///< two gradients -> their sum
   delta,               ///< d_o, o -> delta: rowsum(d_o * o)
   copy,                ///< into another place, number format, slot order or token order
-  shift,      ///< sends to the rank `distance` further along `axes`, receives from the opposite one
+  shift,      ///< sends to the rank `distance` further along each of `axes`, receives from the opposite one
   transpose,  ///< exchanges with the rank at swapped coordinates; nothing on the diagonal
   all_gather,      ///< over `axes`
   reduce_scatter,  ///< over `axes`: sums, keeps the own slot
@@ -120,9 +131,21 @@ struct schedule {
   pass_kind pass = pass_kind::forward;  ///< forward or backward
   bool column_major_chunks =
       false;  ///< rank (r, c) is the home of chunk c * R + r, not r * C + c (Attention2D)
+  axis_set head_axis = 0;   ///< along it all-to-alls exchange tokens for heads; the last axis but for:
+  int tensor_parallel = 1;  ///< extent of the last axis if not 1: same tokens, each rank its heads
   std::vector<std::string> streams;  ///< stream 0 is the compute stream
   std::vector<buffer> buffers;
   std::vector<operation> program;
+
+  /// In how many chunks the sequence is: one a rank, but for tensor parallelism.
+  int chunk_total() const { return grid.ranks() / tensor_parallel; }
+  /// How many chunks a slot of this form holds.
+  int chunks_in_slot(head_form form) const {
+    return form == head_form::share ? grid.extent_of(head_axis) : 1;
+  }
+  const buffer& buffer_of(const operand& o) const {
+    return buffers[static_cast<std::size_t>(o.buffer)];
+  }
 
   /// The chunk of which `rank` is the home.
   int chunk_of(int rank) const;
@@ -130,8 +153,8 @@ struct schedule {
   std::vector<int> chunks(int rank, const operand&) const;
   /// The first of them.
   int first_chunk(int rank, const operand&) const;
-  /// How many chunks an operand holds, on every rank.
-  int chunk_count(const operand&) const;
+  /// How many slots an operand names, on every rank.
+  int slot_count(const operand&) const;
   /// Where in memory an operand's first slot lies, counted in slots.
   int memory_slot(int rank, const operand&) const;
 
@@ -175,6 +198,9 @@ class schedule_builder {
 
   schedule result_;
 };
+
+/// The operands that name resident buffers before any operation writes them: what a rank starts with.
+operands inputs_of(const schedule&);
 
 /// Sets what each operation waits for: reads wait for the last write, writes for the last write and for the reads since.
 void derive_needs(schedule&);

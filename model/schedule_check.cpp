@@ -9,10 +9,14 @@
 namespace attnsim {
 namespace {
 
-/// What one slot of a buffer holds: a chunk of a tensor and, for results, the chunks of the other side summed into it.
+constexpr int all_shares = -1;
+
+/// One chunk in a slot of a buffer: of which tensor and heads, and, for results, the chunks of the other side summed into
+/// it.
 struct content {
   tensor what{};
   int chunk = -1;
+  int share = all_shares;  ///< of the heads, along the head axis
   bool ascending = false;
   std::vector<bool> summed;
 
@@ -46,42 +50,59 @@ class named_execution {
   }
 
   bool is_result(const buffer& b) const {
-    if (s_.pass == pass_kind::forward) return b.what == tensor::o || b.what == tensor::lse;
-    return b.what == tensor::d_q || b.what == tensor::d_k || b.what == tensor::d_v;
+    const auto list = results_of(s_.pass);
+    return std::find(list.begin(), list.end(), b.what) != list.end();
   }
 
-  /// Resident buffers that some operation reads before any writes them are inputs.
   void load_inputs() {
-    std::vector<bool> written(s_.buffers.size());
-    for (const auto& op : s_.program) {
-      for (const auto& o : op.reads) {
-        const auto b = static_cast<std::size_t>(o.buffer);
-        if (!s_.buffers[b].resident || written[b]) continue;
-        for (int rank = 0; rank < ranks(); ++rank) put(rank, o, inputs(rank, o));
-      }
-      for (const auto& o : op.writes) written[static_cast<std::size_t>(o.buffer)] = true;
+    for (const auto& o : inputs_of(s_)) {
+      for (int rank = 0; rank < ranks(); ++rank) put(rank, o, inputs(rank, o));
     }
   }
 
   contents inputs(int rank, const operand& o) const {
     contents result;
-    for (const int chunk : s_.chunks(rank, o))
-      result.push_back({o.what, chunk, o.at.ascending, {}});
+    for (const int chunk : s_.chunks(rank, o)) {
+      const int share = share_of(rank, o, result.size());
+      result.push_back({o.what, chunk, share, o.at.ascending, {}});
+    }
     return result;
+  }
+
+  /// The share of an operand's i-th chunk.
+  int share_of(int rank, const operand& o, std::size_t i) const {
+    switch (s_.buffer_of(o).heads) {
+      case head_form::all:
+        return all_shares;
+      case head_form::share:
+        return s_.grid.place_in_group(rank, s_.head_axis);
+      case head_form::dealt:
+        return static_cast<int>(i);
+    }
+    return all_shares;
+  }
+
+  std::size_t first_place(int rank, const operand& o) const {
+    return static_cast<std::size_t>(s_.memory_slot(rank, o) *
+                                    s_.chunks_in_slot(s_.buffer_of(o).heads));
   }
 
   std::vector<std::optional<content>>& slots(int rank, int buffer) {
     auto& all = memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
-    all.resize(static_cast<std::size_t>(
-        s_.grid.extent_of(s_.buffers[static_cast<std::size_t>(buffer)].slots)));
+    const auto& b = s_.buffers[static_cast<std::size_t>(buffer)];
+    all.resize(
+        static_cast<std::size_t>(s_.grid.extent_of(b.slots) * s_.chunks_in_slot(b.heads)));
     return all;
   }
 
   void put(int rank, const operand& o, const contents& list) {
     const auto expected = s_.chunks(rank, o);
     auto& all = slots(rank, o.buffer);
-    const auto first = static_cast<std::size_t>(s_.memory_slot(rank, o));
+    const auto first = first_place(rank, o);
+    if (list.size() != expected.size()) fail(rank, fmt::format("gets too few {}", name_of(o.what)));
     for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].share != share_of(rank, o, i))
+        fail(rank, fmt::format("gets heads of another share of {}", name_of(o.what)));
       if (list[i].chunk != expected[i]) {
         fail(rank, fmt::format("gets chunk {} of {}, expects {}", list[i].chunk, name_of(o.what),
                                expected[i]));
@@ -93,11 +114,11 @@ class named_execution {
   contents get(int rank, const operand& o) {
     contents result;
     auto& all = slots(rank, o.buffer);
-    const auto first = static_cast<std::size_t>(s_.memory_slot(rank, o));
+    const auto first = first_place(rank, o);
     for (const int chunk : s_.chunks(rank, o)) {
       const auto& held = all.at((first + result.size()) % all.size());
       if (!held || held->what != o.what || held->chunk != chunk ||
-          held->ascending != o.at.ascending) {
+          held->share != share_of(rank, o, result.size()) || held->ascending != o.at.ascending) {
         fail(rank,
              fmt::format("reads chunk {} of {}, finds {}", chunk, name_of(o.what),
                          held ? fmt::format("chunk {} of {}", held->chunk, name_of(held->what))
@@ -109,7 +130,7 @@ class named_execution {
   }
 
   void add(int rank, std::vector<bool>& sum, const std::vector<bool>& part) const {
-    sum.resize(static_cast<std::size_t>(ranks()));
+    sum.resize(static_cast<std::size_t>(s_.chunk_total()));
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (part[i] && sum[i]) fail(rank, fmt::format("counts chunk {} twice", i));
       if (part[i]) sum[i] = true;
@@ -117,7 +138,7 @@ class named_execution {
   }
 
   std::vector<bool> set_of(const std::vector<int>& chunks) const {
-    std::vector<bool> result(static_cast<std::size_t>(ranks()));
+    std::vector<bool> result(static_cast<std::size_t>(s_.chunk_total()));
     for (const int c : chunks) result[static_cast<std::size_t>(c)] = true;
     return result;
   }
@@ -162,7 +183,7 @@ class named_execution {
         if (from.what != into.what) continue;
         const auto parts = get(rank, from);
         for (std::size_t i = 0; i < parts.size(); ++i) {
-          auto& sum = sums[from.at.copies != 0 ? 0 : i];
+          auto& sum = sums[i % sums.size()];
           if (parts[i].chunk != sum.chunk) fail(rank, "adds different chunks");
           add(rank, sum.summed, parts[i].summed);
         }
@@ -175,16 +196,29 @@ class named_execution {
     for (const auto& into : op.writes) {
       const auto source = get(rank, find(op.reads, into.what));
       contents moved;
-      for (const int chunk : s_.chunks(rank, into)) {
-        const auto found = std::find_if(source.begin(), source.end(),
-                                        [&](const content& c) { return c.chunk == chunk; });
-        if (found == source.end())
-          fail(rank, fmt::format("copies chunk {}, which is not in the source", chunk));
-        moved.push_back(*found);
-        moved.back().ascending = into.at.ascending;
+      for (auto wanted : inputs(rank, into)) {
+        wanted.summed = found_in(source, wanted, rank);
+        moved.push_back(wanted);
       }
       put(rank, into, moved);
     }
+  }
+
+  /// What is summed in the source's chunk, in all of its shares where all are wanted.
+  std::vector<bool> found_in(const contents& source, const content& wanted, int rank) const {
+    std::vector<bool> summed;
+    int shares = 0;
+    for (const auto& c : source) {
+      const bool fits =
+          wanted.share == all_shares || c.share == all_shares || c.share == wanted.share;
+      if (c.chunk != wanted.chunk || !fits) continue;
+      if (shares++ == 0) summed = c.summed;
+      for (std::size_t i = 0; i < summed.size(); ++i) summed[i] = summed[i] && c.summed.at(i);
+    }
+    const bool of_shares = wanted.share == all_shares && source.front().share != all_shares;
+    if (shares != (of_shares ? s_.grid.extent_of(s_.head_axis) : 1))
+      fail(rank, fmt::format("copies chunk {}, which is not in the source", wanted.chunk));
+    return summed;
   }
 
   void communicate(const operation& op) {
@@ -205,31 +239,54 @@ class named_execution {
     };
     if (!is_collective(op.kind)) return from(s_.receive_peer(op, rank));
     contents result;
+    const auto members = static_cast<std::size_t>(s_.grid.extent_of(op.axes));
     const auto place = static_cast<std::size_t>(s_.grid.place_in_group(rank, op.axes));
     for (const int peer : s_.grid.group(rank, op.axes)) {
+      const auto& all = from(peer);
       if (op.kind == op_kind::all_gather) {
-        result.insert(result.end(), from(peer).begin(), from(peer).end());
-      } else if (op.kind == op_kind::all_to_all || result.empty()) {
-        result.push_back(from(peer)[place]);
+        result.insert(result.end(), all.begin(), all.end());
+        continue;
+      }
+      const auto slot = all.size() / members;
+      const auto mine = all.begin() + static_cast<std::ptrdiff_t>(place * slot);
+      if (op.kind == op_kind::all_to_all || result.empty()) {
+        result.insert(result.end(), mine, mine + static_cast<std::ptrdiff_t>(slot));
       } else {
-        add(rank, result[0].summed, from(peer)[place].summed);
+        for (std::size_t i = 0; i < slot; ++i)
+          add(rank, result[i].summed, mine[static_cast<std::ptrdiff_t>(i)].summed);
       }
     }
     return result;
   }
 
   void verify_results() {
-    for (std::size_t b = 0; b < s_.buffers.size(); ++b) {
-      if (!s_.buffers[b].resident || !is_result(s_.buffers[b])) continue;
-      for_all([&](int rank) {
-        const auto& held = slots(rank, static_cast<int>(b))[0];
-        const auto what = name_of(s_.buffers[b].what);
-        if (!held) fail(rank, fmt::format("has no {}", what));
-        if (held->chunk != s_.chunk_of(rank))
-          fail(rank, fmt::format("holds another rank's {}", what));
-        if (!held->complete() || held->summed.empty())
-          fail(rank, fmt::format("holds an incomplete {}", what));
+    std::vector<bool> seen(s_.buffers.size());
+    const auto is_written = [&](tensor what) {
+      return std::any_of(s_.program.begin(), s_.program.end(), [&](const operation& op) {
+        return contains(op.writes, what) && s_.buffer_of(find(op.writes, what)).resident;
       });
+    };
+    for (const auto what : results_of(s_.pass)) {
+      if (!is_written(what)) fail(0, fmt::format("has no {}", name_of(what)));
+    }
+    for (auto op = s_.program.rbegin(); op != s_.program.rend(); ++op) {
+      for (const auto& o : op->writes) {
+        const auto& b = s_.buffer_of(o);
+        if (!b.resident || !is_result(b) || seen[static_cast<std::size_t>(o.buffer)]) continue;
+        seen[static_cast<std::size_t>(o.buffer)] = true;
+        for_all([&](int rank) { verify(rank, o); });
+      }
+    }
+  }
+
+  void verify(int rank, const operand& o) {
+    for (const auto& c : get(rank, o)) {
+      const auto what = name_of(o.what);
+      const bool share = s_.buffer_of(o).heads == head_form::share;
+      if (!share && c.chunk != s_.chunk_of(rank))
+        fail(rank, fmt::format("holds another rank's {}", what));
+      if (!c.complete() || c.summed.empty())
+        fail(rank, fmt::format("holds an incomplete {}", what));
     }
   }
 

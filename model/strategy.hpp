@@ -26,6 +26,10 @@ struct strategy {
   std::string schedule = "ring";
   int rows = 0;  ///< R, ranks that share keys and values; 0: chosen by the schedule
   int cols = 0;  ///< C, ranks that share queries
+  /// Ulysses degree: ranks of a group that exchange tokens for heads around the schedule; the grid is of such groups.
+  /// 0: chosen by the schedule.
+  int ulysses = 1;
+  int tensor_parallel = 1;  ///< ranks that have the same tokens and each its heads
   token_layout tokens = token_layout::zigzag;
   std::string placement = "node-major";
   std::string kernel;  ///< empty: the device's default
@@ -37,6 +41,11 @@ struct strategy {
   double block_cost =
       0;  ///< mesh: time of one block of the tile over that of one query chunk's transfer
 };
+
+/// Ranks of one place of the grid: they differ in their heads.
+constexpr int ranks_per_place(const strategy& s) {
+  return s.ulysses * s.tensor_parallel;
+}
 
 std::string_view name_of(kv_order);
 std::string_view name_of(reduction_kind);

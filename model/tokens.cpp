@@ -1,6 +1,7 @@
 #include "model/tokens.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "model/named.hpp"
 
@@ -142,8 +143,9 @@ token_layout parse_token_layout(std::string_view text) {
   return find_value(layouts, text);
 }
 
-std::int64_t layout_unit(token_layout layout, std::int64_t ranks) {
-  return layout == token_layout::zigzag ? 2 * ranks : ranks;
+std::int64_t layout_unit(token_layout layout, std::int64_t ranks, std::int64_t parts) {
+  const std::int64_t pieces = layout == token_layout::zigzag ? 2 : 1;
+  return ranks / parts * std::lcm(pieces, parts);
 }
 
 token_set tokens_of(token_layout layout, std::int64_t sequence, std::int64_t chunks,
@@ -160,6 +162,17 @@ token_set tokens_of(token_layout layout, std::int64_t sequence, std::int64_t chu
     }
   }
   return {};
+}
+
+token_set slice(const token_set& set, std::int64_t first, std::int64_t count) {
+  token_set result;
+  for (const auto& r : set) {
+    const auto from = std::clamp<std::int64_t>(first, 0, r.count);
+    const auto to = std::clamp<std::int64_t>(first + count, 0, r.count);
+    if (from < to) result.push_back({r.first + from * r.stride, to - from, r.stride});
+    first -= r.count;
+  }
+  return result;
 }
 
 std::int64_t size(const token_set& set) {

@@ -31,11 +31,15 @@ enum class token_layout { contiguous, zigzag, striped };
 std::string_view name_of(token_layout);
 token_layout parse_token_layout(std::string_view text);
 
-/// A sequence must be a multiple of this to be laid out over `ranks`: ranks, or 2 ranks for zigzag.
-std::int64_t layout_unit(token_layout, std::int64_t ranks);
+/// A sequence must be a multiple of this to be laid out over `ranks`: ranks, or 2 ranks for zigzag. With `parts` the
+/// layout is over ranks / parts and each of its chunks is cut into that many consecutive ones, as USP does.
+std::int64_t layout_unit(token_layout, std::int64_t ranks, std::int64_t parts = 1);
 
 /// The tokens of chunk `chunk` of `chunks` equal chunks. Precondition: sequence is a multiple of layout_unit.
 token_set tokens_of(token_layout, std::int64_t sequence, std::int64_t chunks, std::int64_t chunk);
+
+/// The `count` tokens from place `first` of the list on.
+token_set slice(const token_set&, std::int64_t first, std::int64_t count);
 
 std::int64_t size(const token_set&);
 

@@ -46,58 +46,100 @@ std::int64_t tokens_of(const tile& t, const operand& result) {
 }
 
 precision format_of(const schedule& s, const operand& o) {
-  return s.buffers[static_cast<std::size_t>(o.buffer)].format;
+  return s.buffer_of(o).format;
 }
 
 }  // namespace
 
-std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::int64_t ranks) {
-  const auto unit = layout_unit(layout, ranks);
+std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::int64_t ranks,
+                             std::int64_t parts) {
+  const auto unit = layout_unit(layout, ranks, parts);
   return (sequence + unit - 1) / unit * unit;
 }
 
-void require_layout(std::int64_t sequence, token_layout layout, std::int64_t ranks) {
-  const auto padded = padded_sequence(sequence, layout, ranks);
+void require_layout(std::int64_t sequence, token_layout layout, std::int64_t ranks,
+                    std::int64_t parts) {
+  const auto padded = padded_sequence(sequence, layout, ranks, parts);
   if (padded == sequence) return;
   throw infeasible(fmt::format(
       "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} "
       "% more tokens)",
-      sequence, layout_unit(layout, ranks), name_of(layout), ranks, padded - sequence, padded,
+      sequence, layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - sequence, padded,
       100.0 * static_cast<double>(padded - sequence) / static_cast<double>(sequence)));
 }
 
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase)
     : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase) {
   check(a);
-  require_layout(a.sequence, layout, ranks());
+  const int parts = s.grid.extent_of(s.head_axis);
+  require_layout(a.sequence, layout, s.chunk_total(), parts);
+  const auto all = all_heads(a);
+  if (!can_share(all, s.tensor_parallel) ||
+      !can_share(share_of(all, s.tensor_parallel, 0), parts)) {
+    throw infeasible(fmt::format(
+        "--ulysses: '{}': {} query and {} K/V heads over {} tensor-parallel ranks can't be shared",
+        parts, a.heads, a.kv_heads, s.tensor_parallel));
+  }
+  even_heads_ = shares_evenly(all, s.tensor_parallel) &&
+                shares_evenly(share_of(all, s.tensor_parallel, 0), parts);
+}
+
+/// Consecutive chunks along the head axis are the parts of one slot.
+token_set workload::tokens_of_slot(int slot) const {
+  const int parts = schedule_->chunks_in_slot(head_form::share);
+  return tokens_of(layout_, attention_.sequence, schedule_->chunk_total() / parts, slot);
+}
+
+token_set workload::tokens_of_chunk(int chunk) const {
+  const int parts = schedule_->chunks_in_slot(head_form::share);
+  const auto slot = tokens_of_slot(chunk / parts);
+  return parts == 1 ? slot : slice(slot, chunk % parts * chunk_tokens(), chunk_tokens());
 }
 
 token_set workload::tokens(int rank, const operand& o) const {
   token_set all;
-  for (const int chunk : schedule_->chunks(rank, o)) {
-    for (const auto& r : tokens_of(layout_, attention_.sequence, ranks(), chunk)) all.push_back(r);
+  const auto form = schedule_->buffer_of(o).heads;
+  const auto chunks = schedule_->chunks(rank, o);
+  const auto step = static_cast<std::size_t>(schedule_->chunks_in_slot(form));
+  for (std::size_t i = 0; i < chunks.size(); i += step) {
+    const auto part = form == head_form::share ? tokens_of_slot(chunks[i] / static_cast<int>(step))
+                                               : tokens_of_chunk(chunks[i]);
+    all.insert(all.end(), part.begin(), part.end());
   }
   return o.at.ascending ? ascending(all) : all;
+}
+
+head_range workload::heads(int rank, head_form form, int slot) const {
+  const auto& s = *schedule_;
+  const auto own = share_of(all_heads(attention_), s.tensor_parallel, rank % s.tensor_parallel);
+  if (form == head_form::all) return own;
+  const int place = form == head_form::dealt ? slot : s.grid.place_in_group(rank, s.head_axis);
+  return share_of(own, s.grid.extent_of(s.head_axis), place);
+}
+
+std::int64_t workload::heads_of_slot(tensor t, head_form form) const {
+  const auto largest = heads(0, form);
+  return is_key_side(t) ? largest.keys : largest.queries;
 }
 
 std::int64_t workload::format_bytes(tensor t, precision format) const {
   return format == precision::fp32 || is_statistic(t) ? 4 : element_bytes(attention_.dtype);
 }
 
-std::int64_t workload::token_bytes(tensor t, precision format) const {
-  const auto heads = is_key_side(t) ? attention_.kv_heads : attention_.heads;
+std::int64_t workload::token_bytes(tensor t, precision format, head_form form) const {
   const auto elements = is_statistic(t) ? 1 : attention_.head_dim;
-  return attention_.batch * heads * elements * format_bytes(t, format);
+  return attention_.batch * heads_of_slot(t, form) * elements * format_bytes(t, format);
 }
 
 byte_count workload::bytes(const operand& o) const {
-  return byte_count(schedule_->chunk_count(o) * chunk_tokens() *
-                    token_bytes(o.what, format_of(*schedule_, o)));
+  const auto& b = schedule_->buffer_of(o);
+  return byte_count(schedule_->slot_count(o) * slot_tokens(b.heads) *
+                    token_bytes(o.what, b.format, b.heads));
 }
 
 byte_count workload::bytes(const buffer& b) const {
-  return byte_count(schedule_->grid.extent_of(b.slots) * chunk_tokens() *
-                    token_bytes(b.what, b.format));
+  return byte_count(schedule_->grid.extent_of(b.slots) * slot_tokens(b.heads) *
+                    token_bytes(b.what, b.format, b.heads));
 }
 
 byte_count workload::bytes_sent(const operation& op, int rank) const {
@@ -135,10 +177,10 @@ std::vector<tile> workload::tiles(const operation& op, int rank) const {
 
 int workload::tile_variant(const operation& op, int rank) const {
   if (same_on_all_ranks()) return 0;
-  if (attention_.padding > 0 || attention_.window > 0) return -1;
+  if (attention_.padding > 0 || attention_.window > 0 || !even_heads_) return -1;
   const auto& q = find(op.reads, tensor::q);
   const auto& k = find(op.reads, tensor::k);
-  if (schedule_->chunk_count(q) > 1 || schedule_->chunk_count(k) > 1) return -1;
+  if (schedule_->slot_count(q) > 1 || schedule_->slot_count(k) > 1) return -1;
   const int query = schedule_->first_chunk(rank, q), key = schedule_->first_chunk(rank, k);
   return query == key ? 0 : key < query ? 1 : 2;
 }
@@ -167,8 +209,9 @@ byte_count workload::accumulation_traffic(const operation& op, const tile& t) co
   std::int64_t total = 0;
   for (const auto& o : op.writes) {
     if (!uses_scratch(op, t, o)) continue;
-    const auto scratch = token_bytes(o.what, result_format(op, t));
-    const auto place = token_bytes(o.what, format_of(*schedule_, o));
+    const auto form = schedule_->buffer_of(o).heads;
+    const auto scratch = token_bytes(o.what, result_format(op, t), form);
+    const auto place = token_bytes(o.what, format_of(*schedule_, o), form);
     total += tokens_of(t, o) * (scratch + (adds(t, o) ? 2 : 1) * place);
   }
   return byte_count(total);
@@ -177,8 +220,9 @@ byte_count workload::accumulation_traffic(const operation& op, const tile& t) co
 byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
   std::int64_t total = 0;
   for (const auto& o : op.writes) {
-    if (uses_scratch(op, t, o))
-      total += tokens_of(t, o) * token_bytes(o.what, result_format(op, t));
+    if (!uses_scratch(op, t, o)) continue;
+    total += tokens_of(t, o) *
+             token_bytes(o.what, result_format(op, t), schedule_->buffer_of(o).heads);
   }
   return byte_count(total);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/attention.hpp"
+#include "model/heads.hpp"
 #include "model/schedule.hpp"
 #include "model/tokens.hpp"
 
@@ -21,12 +22,22 @@ class workload {
   token_layout layout() const { return layout_; }
   int ranks() const { return schedule_->grid.ranks(); }
 
-  std::int64_t chunk_tokens() const { return attention_.sequence / ranks(); }
+  std::int64_t chunk_tokens() const { return attention_.sequence / schedule_->chunk_total(); }
+  std::int64_t slot_tokens(head_form form) const {
+    return chunk_tokens() * schedule_->chunks_in_slot(form);
+  }
   token_set tokens(int rank, const operand&) const;
+  /// The tokens of the chunk of which `rank` is the home.
+  token_set home_tokens(int rank) const { return tokens_of_chunk(schedule_->chunk_of(rank)); }
 
-  /// Bytes per token of a tensor in a format, all heads and batches.
-  std::int64_t token_bytes(tensor, precision) const;
-  byte_count bytes(const operand&) const;  ///< all chunks of the operand
+  /// The heads that `rank` has in buffers of a form; of dealt ones in slot `slot`.
+  head_range heads(int rank, head_form, int slot = 0) const;
+  /// How many heads of a tensor a slot has room for: the largest share of any rank.
+  std::int64_t heads_of_slot(tensor, head_form) const;
+
+  /// Bytes per token of a tensor in a format, all heads of a slot and batches.
+  std::int64_t token_bytes(tensor, precision, head_form) const;
+  byte_count bytes(const operand&) const;  ///< all slots of the operand
   byte_count bytes(const buffer&) const;   ///< all slots
 
   /// Bytes that `rank` sends in a communication operation; the same number is received.
@@ -39,9 +50,9 @@ class workload {
   /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
   /// -1 when only tiles() itself can tell.
   int tile_variant(const operation&, int rank) const;
-  /// All ranks have the same tiles in every operation: nothing is masked.
+  /// All ranks have the same tiles in every operation: nothing is masked, and all have as many heads.
   bool same_on_all_ranks() const {
-    return attention_.mask == mask_kind::full && attention_.padding == 0;
+    return attention_.mask == mask_kind::full && attention_.padding == 0 && even_heads_;
   }
 
   /// Device memory read and written by a local operation: merge, accumulate, delta, copy.
@@ -63,17 +74,22 @@ class workload {
 
  private:
   std::int64_t format_bytes(tensor, precision) const;
+  token_set tokens_of_chunk(int chunk) const;
+  token_set tokens_of_slot(int slot) const;
 
   const schedule* schedule_;
   attention attention_;
   token_layout layout_;
   bool staircase_;
+  bool even_heads_;
 };
 
-/// The smallest padded length that the layout over `ranks` can take.
-std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks);
+/// The smallest padded length that the layout over `ranks`, in `parts` (tokens.hpp), can take.
+std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks,
+                             std::int64_t parts = 1);
 
 /// Throws infeasible, with the padding that would do, when `sequence` is not a multiple of the layout's unit.
-void require_layout(std::int64_t sequence, token_layout, std::int64_t ranks);
+void require_layout(std::int64_t sequence, token_layout, std::int64_t ranks,
+                    std::int64_t parts = 1);
 
 }  // namespace attnsim

@@ -26,6 +26,17 @@ bool is_result(pass_kind pass, tensor t) {
   return std::find(list.begin(), list.end(), t) != list.end();
 }
 
+/// The same rows in more or less room each; what is cut off is room.
+blob repacked(const blob& data, std::size_t rows, std::size_t bytes) {
+  const auto before = data.size() / rows;
+  if (before == bytes) return data;
+  blob result(rows * bytes);
+  for (std::size_t i = 0; i < rows; ++i) {
+    std::memcpy(result.data() + i * bytes, data.data() + i * before, std::min(before, bytes));
+  }
+  return result;
+}
+
 template <typename T>
 blob bytes_of(const std::vector<T>& list) {
   blob result(list.size() * sizeof(T));
@@ -98,22 +109,14 @@ class executor::pass {
   }
 
   execution run(const shard_source& input) {
-    load([&](const operand& o) {
-      const auto own = input(o.what, e_.work_.tokens(rank(), o), local_.type(o));
-      if (static_cast<std::int64_t>(own.data.size()) != e_.work_.bytes(o).value()) {
-        throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}",
-                                                name_of(o.what), own.data.size(),
-                                                e_.work_.bytes(o).value()));
-      }
-      copy_in(o, own.data.data());
-    });
+    for (const auto& o : inputs_of(program())) load(o, input);
     execution result{.times = run_timed(), .peak_memory = memory_.peak()};
     result.results = results();
     return result;
   }
 
   timeline time(const std::byte* input) {
-    load([&](const operand& o) { copy_in(o, input); });
+    for (const auto& o : inputs_of(program())) copy_in(o, input);
     return run_timed();
   }
 
@@ -136,25 +139,34 @@ class executor::pass {
     return gathered_times();
   }
 
+  void load(const operand& o, const shard_source& input) {
+    const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads);
+    const auto own = input(o.what, e_.work_.tokens(rank(), o), heads, local_.type(o));
+    const auto rows = token_rows(o);
+    const auto bytes = rows * row_bytes(o, head_count(o.what, heads));
+    if (own.data.size() != bytes) {
+      throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}",
+                                              name_of(o.what), own.data.size(), bytes));
+    }
+    copy_in(o, repacked(own.data, rows, slot_bytes(o)).data());
+  }
+
   void copy_in(const operand& o, const std::byte* data) {
     e_.device_.copy(stream(0), local_.address(o), data,
                     static_cast<std::size_t>(e_.work_.bytes(o).value()));
     e_.device_.synchronize(stream(0));
   }
 
-  /// Resident buffers that are read before they are written are inputs.
-  template <typename Fill>
-  void load(const Fill& fill) {
-    std::vector<bool> known(program().buffers.size());
-    for (const auto& op : program_) {
-      for (const auto& o : op.reads) {
-        const auto b = static_cast<std::size_t>(o.buffer);
-        if (!program().buffers[b].resident || known[b]) continue;
-        known[b] = true;
-        fill(o);
-      }
-      for (const auto& o : op.writes) known[static_cast<std::size_t>(o.buffer)] = true;
-    }
+  std::size_t token_rows(const operand& o) const {
+    return static_cast<std::size_t>(size(e_.work_.tokens(rank(), o)) * e_.work_.problem().batch);
+  }
+  std::size_t row_bytes(const operand& o, std::int64_t heads) const {
+    const auto elements = is_statistic(o.what) ? 1 : e_.work_.problem().head_dim;
+    return static_cast<std::size_t>(heads * elements * element_bytes(local_.type(o)));
+  }
+  /// Of a row in a slot, with room for the largest share of the heads.
+  std::size_t slot_bytes(const operand& o) const {
+    return row_bytes(o, e_.work_.heads_of_slot(o.what, program().buffer_of(o).heads));
   }
 
   /// Streams leave the first one and come back to it.
@@ -285,12 +297,12 @@ class executor::pass {
         if (!program().buffers[b].resident || !is_result(program().pass, o.what) || read[b])
           continue;
         read[b] = true;
-        list.push_back(
-            {o.what, e_.work_.tokens(rank(), o), local_.type(o),
-             std::vector<std::byte>(static_cast<std::size_t>(e_.work_.bytes(o).value()))});
-        auto& data = list.back().data;
+        blob data(static_cast<std::size_t>(e_.work_.bytes(o).value()));
         e_.device_.copy(stream(0), data.data(), local_.address(o), data.size());
         e_.device_.synchronize(stream(0));
+        const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads);
+        list.push_back({o.what, e_.work_.tokens(rank(), o), heads, local_.type(o),
+                        repacked(data, token_rows(o), row_bytes(o, head_count(o.what, heads)))});
       }
     }
     return list;

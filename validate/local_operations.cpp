@@ -21,6 +21,7 @@ local_operations::local_operations(const workload& w, int rank, kernels::backend
     if (program[op].kind != op_kind::copy) continue;
     for (const auto& into : program[op].writes) {
       const auto& from = find(program[op].reads, into.what);
+      if (w.program().buffer_of(from).heads != w.program().buffer_of(into).heads) continue;
       moves_[op].push_back(token_moves(w.tokens(rank, from), w.tokens(rank, into)));
     }
   }
@@ -49,29 +50,42 @@ void local_operations::enqueue(stream_id stream, std::size_t op) {
 
 std::byte* local_operations::address(const operand& o) const {
   const auto& s = work_.program();
-  const auto& b = s.buffers[static_cast<std::size_t>(o.buffer)];
+  const auto& b = s.buffer_of(o);
   const int first = s.memory_slot(rank_, o);
-  if (first + s.chunk_count(o) > s.grid.extent_of(b.slots)) {
+  if (first + s.slot_count(o) > s.grid.extent_of(b.slots)) {
     throw std::logic_error("an operand wraps around the end of its buffer");
   }
-  return memory_.of(o.buffer) + first * work_.chunk_tokens() * work_.token_bytes(o.what, b.format);
+  return memory_.of(o.buffer) +
+         first * slot_tokens(o) * work_.token_bytes(o.what, b.format, b.heads);
 }
 
 data_type local_operations::type(const operand& o) const {
-  const auto& b = work_.program().buffers[static_cast<std::size_t>(o.buffer)];
-  return type_of(work_.problem(), o.what, b.format);
+  return type_of(work_.problem(), o.what, work_.program().buffer_of(o).format);
+}
+
+std::int64_t local_operations::slot_tokens(const operand& o) const {
+  return work_.slot_tokens(work_.program().buffer_of(o).heads);
 }
 
 std::int64_t local_operations::token_count(const operand& o) const {
-  return work_.program().chunk_count(o) * work_.chunk_tokens();
+  return work_.program().slot_count(o) * slot_tokens(o);
+}
+
+std::int64_t local_operations::heads_of_slot(const operand& o) const {
+  return work_.heads_of_slot(o.what, work_.program().buffer_of(o).heads);
+}
+
+head_range local_operations::heads(const operand& o, int slot) const {
+  return work_.heads(rank_, work_.program().buffer_of(o).heads, slot);
 }
 
 token_shape local_operations::shape(const operand& o) const {
-  return shape_of(work_.problem(), o.what, token_count(o));
+  return shape_of(work_.problem(), o.what, head_count(o.what, heads(o)), token_count(o));
 }
 
 device_tensor local_operations::whole(const operand& o) const {
-  return placed(address(o), type(o), shape(o));
+  return placed(address(o), type(o),
+                shape_of(work_.problem(), o.what, heads_of_slot(o), token_count(o)));
 }
 
 device_tensor local_operations::part(const operand& o, const tile& t) const {
@@ -80,7 +94,8 @@ device_tensor local_operations::part(const operand& o, const tile& t) const {
 }
 
 token_shape local_operations::part_shape(const operand& o, const tile& t) const {
-  return shape_of(work_.problem(), o.what, is_key_side(o.what) ? t.cols : t.rows);
+  return shape_of(work_.problem(), o.what, head_count(o.what, heads(o)),
+                  is_key_side(o.what) ? t.cols : t.rows);
 }
 
 // --- Attention ------------------------------------------------------------------------------------
@@ -112,9 +127,10 @@ void local_operations::fill_unwritten(stream_id stream, const operation& op,
 
 void local_operations::call_kernel(stream_id stream, const operation& op, const tile& t) {
   const auto& a = work_.problem();
+  const auto own = heads(op.reads.front());
   const kernels::block_shape block{.batch = a.batch,
-                                   .heads = a.heads,
-                                   .kv_heads = a.kv_heads,
+                                   .heads = own.queries,
+                                   .kv_heads = own.keys,
                                    .head_dim = a.head_dim,
                                    .rows = t.rows,
                                    .cols = t.cols,
@@ -152,11 +168,12 @@ device_tensor local_operations::target(const operation& op, const tile& t, tenso
 device_tensor local_operations::in_scratch(const operation& op, const tile& t,
                                            const operand& wanted) const {
   const auto format = work_.result_format(op, t);
+  const auto form = work_.program().buffer_of(wanted).heads;
   auto* at = memory_.scratch();
   for (const auto& o : op.writes) {
     if (o.what == wanted.what) break;
     if (work_.uses_scratch(op, t, o))
-      at += part_shape(o, t).tokens * work_.token_bytes(o.what, format);
+      at += part_shape(o, t).tokens * work_.token_bytes(o.what, format, form);
   }
   return placed(at, type_of(work_.problem(), wanted.what, format), part_shape(wanted, t));
 }
@@ -185,9 +202,9 @@ std::vector<device_tensor> local_operations::partials(const operands& list, tens
   std::vector<device_tensor> result;
   for (const auto& o : list) {
     if (o.what != what) continue;
-    const int copies = o.at.copies != 0 ? work_.program().chunk_count(o) : 1;
+    const int copies = o.at.copies != 0 ? work_.program().slot_count(o) : 1;
     for (int i = 0; i < copies; ++i) {
-      result.push_back(tokens_from(whole(o), i * work_.chunk_tokens()));
+      result.push_back(tokens_from(whole(o), i * slot_tokens(o)));
     }
   }
   return result;
@@ -240,10 +257,52 @@ void local_operations::copy(stream_id stream, std::size_t op) {
   for (std::size_t i = 0; i < o.writes.size(); ++i) {
     const auto& into = o.writes[i];
     const auto& from = find(o.reads, into.what);
+    const auto target = work_.program().buffer_of(into).heads;
+    const auto source = work_.program().buffer_of(from).heads;
+    if (target != source) {
+      target == head_form::dealt ? deal(stream, from, into) : collect(stream, from, into);
+      continue;
+    }
     for (const auto& m : moves_.at(op)[i]) {
-      device_.cast(stream, shape_of(work_.problem(), into.what, m.count),
-                   tokens_from(whole(into), m.to_first, m.to_step),
+      auto moved = shape(into);
+      moved.tokens = m.count;
+      device_.cast(stream, moved, tokens_from(whole(into), m.to_first, m.to_step),
                    tokens_from(whole(from), m.from_first, m.from_step));
+    }
+  }
+}
+
+token_shape local_operations::share_shape(const operand& dealt, int slot) const {
+  return shape_of(work_.problem(), dealt.what, head_count(dealt.what, heads(dealt, slot)),
+                  slot_tokens(dealt));
+}
+
+device_tensor local_operations::share_in(const operand& dealt, int slot) const {
+  return tokens_from(whole(dealt), slot * slot_tokens(dealt));
+}
+
+device_tensor local_operations::share_among(const operand& all, const operand& dealt,
+                                            int slot) const {
+  const auto first = first_head(all.what, heads(dealt, slot)) - first_head(all.what, heads(all));
+  return heads_from(whole(all), first);
+}
+
+void local_operations::deal(stream_id stream, const operand& from, const operand& into) {
+  for (int slot = 0; slot < work_.program().slot_count(into); ++slot) {
+    device_.cast(stream, share_shape(into, slot), share_in(into, slot),
+                 share_among(from, into, slot));
+  }
+}
+
+/// Shares that are copies of one key head hold parts of its gradient.
+void local_operations::collect(stream_id stream, const operand& from, const operand& into) {
+  const auto first = [&](int slot) { return first_head(into.what, heads(from, slot)); };
+  for (int slot = 0; slot < work_.program().slot_count(from); ++slot) {
+    const auto target = share_among(into, from, slot);
+    if (slot > 0 && first(slot) == first(slot - 1)) {
+      device_.accumulate(stream, share_shape(from, slot), target, share_in(from, slot));
+    } else {
+      device_.cast(stream, share_shape(from, slot), target, share_in(from, slot));
     }
   }
 }

@@ -36,9 +36,19 @@ class local_operations {
   void accumulate(kernels::stream_id, const operation&);
   void delta(kernels::stream_id, const operation&);
   void copy(kernels::stream_id, std::size_t op);
+  void deal(kernels::stream_id, const operand& from, const operand& into);
+  void collect(kernels::stream_id, const operand& from, const operand& into);
 
   std::int64_t token_count(const operand&) const;
+  std::int64_t slot_tokens(const operand&) const;
+  std::int64_t heads_of_slot(const operand&) const;
+  head_range heads(const operand&, int slot = 0) const;
+  /// Of the rank's heads; slots have room for as many as any rank has.
   kernels::token_shape shape(const operand&) const;
+  /// One share of the heads of the own tokens: where it lies in a slot, and among all heads.
+  kernels::token_shape share_shape(const operand& dealt, int slot) const;
+  kernels::device_tensor share_in(const operand& dealt, int slot) const;
+  kernels::device_tensor share_among(const operand& all, const operand& dealt, int slot) const;
   kernels::device_tensor whole(const operand&) const;
   /// The operand's rows or columns that a tile names.
   kernels::device_tensor part(const operand&, const tile&) const;

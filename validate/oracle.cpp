@@ -27,15 +27,16 @@ double mixed(std::uint64_t x) {
 
 /// Calls f(place, batch, token, head, d) for every element of a shard, in memory order.
 template <typename F>
-void for_each_element(const attention& a, tensor what, const token_set& tokens, F f) {
+void for_each_element(const attention& a, const shard& s, F f) {
   std::size_t place = 0;
-  const auto shape = shape_of(a, what, size(tokens));
-  for (const auto& range : tokens) {
+  const auto shape = shape_of(a, s.what, head_count(s.what, s.heads), size(s.tokens));
+  const auto first = first_head(s.what, s.heads);
+  for (const auto& range : s.tokens) {
     for (std::int64_t i = 0; i < range.count; ++i) {
       for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
         for (std::int64_t head = 0; head < shape.heads; ++head) {
           for (std::int64_t d = 0; d < shape.head_dim; ++d) {
-            f(place++, batch, range.first + i * range.stride, head, d);
+            f(place++, batch, range.first + i * range.stride, first + head, d);
           }
         }
       }
@@ -112,7 +113,7 @@ double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::i
 }
 
 std::vector<double> oracle::inputs(tensor what, const std::vector<std::int64_t>& tokens) const {
-  const auto shape = shape_of(problem_, what, 0);
+  const auto shape = shape_of(problem_, what, head_count(what, all_heads(problem_)), 0);
   std::vector<double> values;
   for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
     for (const auto token : tokens) {
@@ -158,20 +159,25 @@ std::optional<double> oracle::expected(tensor what, std::int64_t batch, std::int
   const auto row = cols ? token : row_of(token);
   if (row < 0) return what == tensor::d_q ? std::optional(0.0) : std::nullopt;
   const auto count = static_cast<std::int64_t>(cols ? columns_.size() : rows_.size());
-  const auto shape = shape_of(problem_, what, count);
+  const auto shape = shape_of(problem_, what, head_count(what, all_heads(problem_)), count);
   const auto index = ((batch * count + row) * shape.heads + head) * shape.head_dim + d;
   return reference(what)[static_cast<std::size_t>(index)];
 }
 
 shard oracle::make(tensor what, const token_set& tokens, data_type type) const {
+  return make(what, tokens, all_heads(problem_), type);
+}
+
+shard oracle::make(tensor what, const token_set& tokens, const head_range& heads,
+                   data_type type) const {
   const bool computed = what == tensor::o || what == tensor::lse;
   if (computed && samples()) throw std::logic_error("a sample does not give all of o and lse");
   const double hidden = what == tensor::lse ? -std::numeric_limits<double>::infinity() : 0;
-  shard made{what, tokens, type, {}};
-  const auto shape = shape_of(problem_, what, size(tokens));
+  shard made{what, tokens, heads, type, {}};
+  const auto shape = shape_of(problem_, what, head_count(what, heads), size(tokens));
   made.data.resize(static_cast<std::size_t>(shape.batch * shape.tokens * shape.heads *
                                             shape.head_dim * element_bytes(type)));
-  for_each_element(problem_, what, tokens, [&](std::size_t place, auto... element) {
+  for_each_element(problem_, made, [&](std::size_t place, auto... element) {
     const double value =
         computed ? expected(what, element...).value_or(hidden) : input(what, element...);
     store(type, made.data.data(), place, value);
@@ -180,14 +186,14 @@ shard oracle::make(tensor what, const token_set& tokens, data_type type) const {
 }
 
 shard_source oracle::source() const {
-  return [this](tensor what, const token_set& tokens, data_type type) {
-    return make(what, tokens, type);
+  return [this](tensor what, const token_set& tokens, const head_range& heads, data_type type) {
+    return make(what, tokens, heads, type);
   };
 }
 
 tensor_error oracle::compare(const shard& result) const {
   tensor_error error{.what = result.what};
-  for_each_element(problem_, result.what, result.tokens, [&](std::size_t place, auto... element) {
+  for_each_element(problem_, result, [&](std::size_t place, auto... element) {
     const auto wanted = expected(result.what, element...);
     if (!wanted) return;
     const double off = std::abs(load(result.type, result.data.data(), place) - *wanted);

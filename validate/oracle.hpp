@@ -41,6 +41,8 @@ class oracle {
   explicit oracle(const attention&, double most_work = 2e9);
 
   /// q, k, v and d_o; where no sample is taken also o and lse as forward should leave them.
+  shard make(tensor, const token_set&, const head_range&, data_type) const;
+  /// All heads.
   shard make(tensor, const token_set&, data_type) const;
   shard_source source() const;
 

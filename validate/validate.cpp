@@ -111,13 +111,14 @@ class rank_run {
 
   /// Backward starts from what forward left.
   shard_source inputs() {
-    return [this](tensor what, const token_set& tokens, data_type type) {
+    return [this](tensor what, const token_set& tokens, const head_range& heads, data_type type) {
       for (const auto& s : saved_) {
-        if (s.what == what && s.tokens == tokens) return s;
+        if (s.what == what && s.tokens == tokens && s.heads == heads) return s;
       }
-      if (plan_.computes()) return plan_.expected.make(what, tokens, type);
-      const auto shape = shape_of(plan_.request.problem, what, size(tokens));
-      return shard{what, tokens, type, std::vector<std::byte>(dense_bytes(type, shape))};
+      if (plan_.computes()) return plan_.expected.make(what, tokens, heads, type);
+      const auto shape =
+          shape_of(plan_.request.problem, what, head_count(what, heads), size(tokens));
+      return shard{what, tokens, heads, type, std::vector<std::byte>(dense_bytes(type, shape))};
     };
   }
 

@@ -15,10 +15,10 @@ cost_form form_of(const schedule& s, const operation& op) {
   std::vector<std::pair<int, int>> sizes;
   for (const auto* list : {&op.reads, &op.writes}) {
     for (const auto& o : *list) {
-      const auto& b = s.buffers[static_cast<std::size_t>(o.buffer)];
-      sizes.emplace_back(static_cast<int>(o.what) * 4 + (b.format == precision::fp32 ? 2 : 0) +
-                             (o.at.ascending ? 1 : 0),
-                         s.chunk_count(o));
+      const auto& b = s.buffer_of(o);
+      sizes.emplace_back((static_cast<int>(o.what) * 4 + static_cast<int>(b.heads)) * 4 +
+                             (b.format == precision::fp32 ? 2 : 0) + (o.at.ascending ? 1 : 0),
+                         s.slot_count(o));
     }
   }
   return {op.kind, std::move(sizes), op.reads.size()};
@@ -42,13 +42,15 @@ seconds local_costs::memory_time(byte_count traffic) const {
 
 local_costs::cost local_costs::attention_cost(const operation& op, int rank) const {
   const auto& a = workload_.problem();
+  const auto form = workload_.program().buffer_of(op.reads.front()).heads;
+  const auto heads = workload_.heads(rank, form);
   cost total{.known = true};
   for (const auto& t : workload_.tiles(op, rank)) {
     const kernel_call call{
         .pass = op.kind == op_kind::attention ? pass_kind::forward : pass_kind::backward,
         .batch = a.batch,
-        .heads = a.heads,
-        .kv_heads = a.kv_heads,
+        .heads = heads.queries,
+        .kv_heads = heads.keys,
         .head_dim = a.head_dim,
         .rows = t.rows,
         .cols = t.cols,

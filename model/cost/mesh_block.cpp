@@ -3,17 +3,18 @@
 #include <algorithm>
 
 #include "model/cost/kernel.hpp"
+#include "model/heads.hpp"
 #include "model/placement.hpp"
 
 namespace attnsim {
 namespace {
 
-kernel_call block_call(const attention& a, pass_kind pass, int ranks) {
-  const auto tokens = a.sequence / ranks;
+kernel_call block_call(const attention& a, const head_range& heads, pass_kind pass, int places) {
+  const auto tokens = a.sequence / places;
   return {.pass = pass,
           .batch = a.batch,
-          .heads = a.heads,
-          .kv_heads = a.kv_heads,
+          .heads = heads.queries,
+          .kv_heads = heads.keys,
           .head_dim = a.head_dim,
           .rows = tokens,
           .cols = tokens,
@@ -24,7 +25,9 @@ kernel_call block_call(const attention& a, pass_kind pass, int ranks) {
 }  // namespace
 
 double mesh_block_cost(const cluster& c, const attention& a, const strategy& s, pass_kind pass) {
-  const rank_grid grid({s.rows, s.cols});
+  const rank_grid grid({s.rows, s.cols, ranks_per_place(s)});
+  const auto heads = share_of(share_of(all_heads(a), s.tensor_parallel, 0), s.ulysses, 0);
+  const int places = s.rows * s.cols;
   const int neighbour = grid.shifted(0, s.cols > 1 ? 1 : 0, 1);
   if (neighbour == 0) return 0;
   const auto devices = place(s.placement, grid, c);
@@ -33,9 +36,9 @@ double mesh_block_cost(const cluster& c, const attention& a, const strategy& s, 
   auto slowest = c.network.links()[path[0]].capacity;
   for (const auto id : path) slowest = std::min(slowest, c.network.links()[id].capacity);
   slowest = slowest * c.device.transport(transport_of(c.network, path)).efficiency;
-  const byte_count chunk(a.batch * (a.sequence / grid.ranks()) * a.heads * a.head_dim *
+  const byte_count chunk(a.batch * (a.sequence / places) * heads.queries * a.head_dim *
                          element_bytes(a.dtype));
-  return kernel_time(c.device, c.device.kernel(s.kernel), block_call(a, pass, grid.ranks())) /
+  return kernel_time(c.device, c.device.kernel(s.kernel), block_call(a, heads, pass, places)) /
          (chunk / slowest);
 }
 

@@ -12,6 +12,11 @@ schedule attention2d(const strategy&, const attention&, pass_kind);
 schedule allgather(const strategy&, const attention&, pass_kind);
 schedule attention2d_overlap(const strategy&, const attention&, pass_kind);
 
+/// The schedule over groups of `degree` ranks that exchange tokens for heads around it (head_exchange.cpp).
+schedule with_head_exchange(schedule, int degree);
+/// The schedule on as many ranks for every of its ranks, with its share of the heads each.
+schedule with_tensor_parallelism(schedule, int degree);
+
 constexpr int along_column = 0;
 constexpr int along_row = 1;
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/error.hpp"
+#include "model/heads.hpp"
 #include "model/schedules/generators.hpp"
 
 namespace attnsim {
@@ -12,6 +14,10 @@ namespace {
 
 std::string any_grid(const strategy&, const attention&) {
   return "";
+}
+
+std::string one_place(const strategy& s, const attention&) {
+  return s.rows == 1 && s.cols == 1 ? "" : "has all ranks in one exchange of heads, grid 1x1";
 }
 
 std::string one_column(const strategy& s, const attention&) {
@@ -24,6 +30,8 @@ std::string square_if_transposed(const strategy& s, const attention&) {
   return fits ? "" : "needs a square grid for the transposed K/V order";
 }
 
+using exchange = algorithm::exchange;
+
 constexpr algorithm table[] = {
     {"ring", "queries stay, keys and values travel round all ranks", "arXiv 2310.01889", ring,
      one_column},
@@ -31,11 +39,16 @@ constexpr algorithm table[] = {
      "arXiv 2407.21783, section 3.3.2", allgather, one_column},
     {"attention2d",
      "gathers queries along rows and keys along columns, one kernel call, reduces outputs",
-     "arXiv 2503.15758, algorithms 1 and 7", attention2d, square_if_transposed},
+     "arXiv 2503.15758, algorithms 1 and 7", attention2d, square_if_transposed, exchange::any},
     {"attention2d-overlap", "Attention2D with all transfers hop by hop under computation",
-     "arXiv 2503.15758, algorithms 4 to 6", attention2d_overlap, square_if_transposed},
+     "arXiv 2503.15758, algorithms 4 to 6", attention2d_overlap, square_if_transposed,
+     exchange::any},
     {"mesh", "a tile of query and key chunks a rank, in greedy steps", "arXiv 2512.20968", mesh,
-     any_grid},
+     any_grid, exchange::any},
+    {"ulysses", "ranks exchange tokens for heads, attend all tokens, exchange back",
+     "arXiv 2309.14509", ring, one_place, exchange::all_ranks},
+    {"usp", "Ulysses within groups, ring between them (a2a+p2p of TransformerEngine)",
+     "arXiv 2405.07719", ring, one_column, exchange::any},
 };
 
 }  // namespace
@@ -61,31 +74,103 @@ std::vector<std::pair<int, int>> grids_of(int ranks) {
   return result;
 }
 
-strategy complete(strategy s, const attention& a, int ranks) {
-  const auto& chosen = find_algorithm(s.schedule);
-  std::string feasible;
-  strategy squarest;
-  for (const auto& [rows, cols] : grids_of(ranks)) {
+namespace {
+
+/// Heads over tensor-parallel ranks and, of these shares, over an exchange.
+std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
+  const auto all = all_heads(a);
+  if (a.kv_heads % s.tensor_parallel != 0) {
+    return fmt::format("{} K/V heads are not a multiple of --tp {}", a.kv_heads,
+                       s.tensor_parallel);
+  }
+  const auto own = share_of(all, s.tensor_parallel, 0);
+  if (s.ulysses > 1 && kind == exchange::none) return "has no exchange of heads (--ulysses 1)";
+  if (!can_share(own, s.ulysses)) {
+    return fmt::format("--ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}",
+                       s.ulysses, own.queries, own.keys, even_degrees(own, own.queries));
+  }
+  return "";
+}
+
+strategy with_degree(strategy s, int degree) {
+  s.ulysses = degree;
+  return s;
+}
+
+/// The squarest grid that the algorithm takes on this many groups, with 0 rows if none; all of them go to `feasible`.
+strategy with_squarest_grid(const strategy& s, const attention& a, int groups,
+                            std::string& feasible) {
+  strategy squarest = s;
+  squarest.rows = 0;
+  for (const auto& [rows, cols] : grids_of(groups)) {
     auto candidate = s;
     candidate.rows = rows;
     candidate.cols = cols;
-    if (!chosen.refusal(candidate, a).empty()) continue;
+    if (!refusal(candidate, a).empty()) continue;
     feasible += fmt::format("{}{}x{}", feasible.empty() ? "" : ", ", rows, cols);
+    if (s.ulysses > 1) feasible += fmt::format(" with --ulysses {}", s.ulysses);
     if (squarest.rows == 0 || std::abs(rows - cols) < std::abs(squarest.rows - squarest.cols))
       squarest = candidate;
   }
-  const std::string options = feasible.empty() ? "none" : feasible;
-  if (s.rows == 0 && squarest.rows == 0) {
+  return squarest;
+}
+
+}  // namespace
+
+std::string refusal(const strategy& s, const attention& a) {
+  const auto& chosen = find_algorithm(s.schedule);
+  if (const auto reason = head_refusal(s, a, chosen.heads); !reason.empty()) return reason;
+  return chosen.refusal(s, a);
+}
+
+std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int ranks) {
+  const auto kind = find_algorithm(s.schedule).heads;
+  std::vector<int> result;
+  for (int degree = 1; degree <= ranks; ++degree) {
+    if (ranks % degree != 0 || (kind == exchange::all_ranks && degree < ranks)) continue;
+    if (head_refusal(with_degree(s, degree), a, kind).empty()) result.push_back(degree);
+  }
+  return result;
+}
+
+strategy complete(strategy s, const attention& a, int ranks) {
+  const auto& chosen = find_algorithm(s.schedule);
+  if (ranks % s.tensor_parallel != 0) {
     throw infeasible(
-        fmt::format("--schedule: '{}': no grid of {} ranks will do", s.schedule, ranks));
+        fmt::format("--tp: '{}': does not divide {} ranks", s.tensor_parallel, ranks));
   }
-  if (s.rows == 0) return squarest;
+  const int places = ranks / s.tensor_parallel;
+  const bool exchanges = chosen.name == "usp" || chosen.heads == exchange::all_ranks;
+  if (s.ulysses == 0 && !exchanges) s.ulysses = 1;
+  std::vector<int> degrees{s.ulysses};
+  if (s.ulysses == 0) {
+    degrees = ulysses_degrees(s, a, places);
+    std::reverse(degrees.begin(), degrees.end());
+  }
+  std::string feasible;
+  strategy first;
+  for (const int degree : degrees) {
+    if (places % degree != 0) continue;
+    const auto squarest = with_squarest_grid(with_degree(s, degree), a, places / degree, feasible);
+    if (first.rows == 0 && squarest.rows != 0) first = squarest;
+  }
+  const std::string options = feasible.empty() ? "none" : feasible;
+  if (s.rows == 0 && first.rows != 0) return first;
+  if (s.rows == 0) {
+    const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
+    auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
+    if (!reason.empty()) reason = "; " + reason;
+    throw infeasible(fmt::format("--schedule: '{}': no grid of {} ranks will do{}", s.schedule,
+                                 ranks, reason));
+  }
   const auto grid = fmt::format("{}x{}", s.rows, s.cols);
-  if (s.rows * s.cols != ranks) {
+  const int groups = s.rows * s.cols;
+  if (s.ulysses == 0 && places % groups == 0) s.ulysses = places / groups;
+  if (groups * ranks_per_place(s) != ranks) {
     throw infeasible(fmt::format("--grid: '{}': has {} ranks, the cluster {}; feasible: {}", grid,
-                                 s.rows * s.cols, ranks, options));
+                                 groups * std::max(1, ranks_per_place(s)), ranks, options));
   }
-  if (const auto reason = chosen.refusal(s, a); !reason.empty()) {
+  if (const auto reason = refusal(s, a); !reason.empty()) {
     throw infeasible(
         fmt::format("--grid: '{}': {} {}; feasible: {}", grid, s.schedule, reason, options));
   }
@@ -94,6 +179,9 @@ strategy complete(strategy s, const attention& a, int ranks) {
 
 schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   auto program = find_algorithm(s.schedule).generate(s, a, pass);
+  program.name = s.schedule;
+  program = with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses),
+                                    s.tensor_parallel);
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
                                                  : program;
 }

@@ -18,6 +18,8 @@ struct algorithm {
   schedule (*generate)(const strategy&, const attention&, pass_kind);
   /// Whether the algorithm runs on R x C; an empty string, or why it does not.
   std::string (*refusal)(const strategy&, const attention&);
+  /// Whether it runs with Ulysses' exchange of heads around it: never, in groups of any size, or only so.
+  enum class exchange { none, any, all_ranks } heads = exchange::none;
 };
 
 std::span<const algorithm> algorithms();
@@ -25,8 +27,15 @@ std::span<const algorithm> algorithms();
 /// Throws input_error that lists the names.
 const algorithm& find_algorithm(std::string_view name);
 
-/// The strategy with its grid filled in for `ranks`: the only one, or the squarest that the algorithm takes. Throws
-/// infeasible when the grid does not have `ranks` ranks (names the grids that do) or the algorithm refuses it.
+/// Why the algorithm does not run with this strategy's grid, Ulysses and tensor-parallel degree; empty if it does.
+std::string refusal(const strategy&, const attention&);
+
+/// The Ulysses degrees that the schedule and the heads allow on `ranks` ranks, ascending.
+std::vector<int> ulysses_degrees(const strategy&, const attention&, int ranks);
+
+/// The strategy with its Ulysses degree and grid filled in for `ranks`: the only one, or the largest degree and squarest
+/// grid that the algorithm takes. Throws infeasible when they do not make `ranks` ranks (names those that do) or the
+/// algorithm refuses them.
 strategy complete(strategy, const attention&, int ranks);
 
 /// The schedule of a completed strategy.

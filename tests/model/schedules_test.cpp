@@ -17,7 +17,7 @@ attention problem(std::int64_t sequence, std::int64_t group_size,
 
 std::string label(const strategy& s, pass_kind pass) {
   return std::string(s.schedule) + " " + std::to_string(s.rows) + "x" + std::to_string(s.cols) +
-         " " + std::string(name_of(pass)) + " " + std::string(name_of(s.order)) + " " +
+         " U=" + std::to_string(s.ulysses) + " " + std::string(name_of(pass)) + " " + std::string(name_of(s.order)) + " " +
          std::string(name_of(s.tokens));
 }
 
@@ -25,19 +25,23 @@ std::string label(const strategy& s, pass_kind pass) {
 std::vector<strategy> strategies(int ranks, const attention& a) {
   std::vector<strategy> result;
   for (const auto& algorithm : algorithms()) {
-    for (const auto& [rows, cols] : grids_of(ranks)) {
-      for (const auto order : {kv_order::direct, kv_order::transposed}) {
-        for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
-          for (const auto format : {precision::storage, precision::fp32}) {
-            strategy s{.schedule = std::string(algorithm.name),
-                       .rows = rows,
-                       .cols = cols,
-                       .tokens = token_layout::striped,
-                       .order = order,
-                       .reduction = reduction,
-                       .partials = format,
-                       .gradients = format};
-            if (algorithm.refusal(s, a).empty()) result.push_back(s);
+    const std::string name(algorithm.name);
+    for (const int degree : ulysses_degrees({.schedule = name}, a, ranks)) {
+      for (const auto& [rows, cols] : grids_of(ranks / degree)) {
+        for (const auto order : {kv_order::direct, kv_order::transposed}) {
+          for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
+            for (const auto format : {precision::storage, precision::fp32}) {
+              const strategy s{.schedule = name,
+                               .rows = rows,
+                               .cols = cols,
+                               .ulysses = degree,
+                               .tokens = token_layout::striped,
+                               .order = order,
+                               .reduction = reduction,
+                               .partials = format,
+                               .gradients = format};
+              if (refusal(s, a).empty()) result.push_back(s);
+            }
           }
         }
       }
@@ -49,7 +53,7 @@ std::vector<strategy> strategies(int ranks, const attention& a) {
 TEST(schedules, compute_every_pair_once) {
   for (const int ranks : {1, 2, 3, 4, 6, 8, 9, 12, 16}) {
     for (const auto mask : {mask_kind::full, mask_kind::causal}) {
-      const auto a = problem(ranks * 4, 1, mask);
+      const auto a = problem(ranks * 4, mask == mask_kind::full ? 1 : 4, mask);
       for (const auto& s : strategies(ranks, a)) {
         for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
           EXPECT_NO_THROW(check(make_schedule(s, a, pass))) << label(s, pass);

@@ -69,7 +69,8 @@ TEST_P(executor_test, computes_attention) {
       for (const auto layout : layouts) {
         for (const auto pass : passes) {
           if (++turn % stride != 0) continue;
-          expect_correct(of_turn(turn, s, layout), problem_of_turn(turn, ranks, mask), pass);
+          const auto a = problem_of_turn(turn, ranks, mask);
+          if (refusal(s, a).empty()) expect_correct(of_turn(turn, s, layout), a, pass);
         }
       }
     }

@@ -20,7 +20,8 @@
 namespace attnsim::validate {
 
 inline std::string label(const strategy& s, const attention& a, pass_kind pass) {
-  std::string text = s.schedule + ' ' + std::to_string(s.rows) + 'x' + std::to_string(s.cols);
+  std::string text = s.schedule + ' ' + std::to_string(s.rows) + 'x' + std::to_string(s.cols) +
+                     " U=" + std::to_string(s.ulysses) + " T=" + std::to_string(s.tensor_parallel);
   for (const auto name :
        {name_of(pass), name_of(a.mask), name_of(a.dtype), name_of(s.tokens), name_of(s.order),
         name_of(s.reduction), name_of(s.partials), name_of(s.gradients)}) {
@@ -42,25 +43,34 @@ inline auto outline(const schedule& s) {
   return std::pair{s.column_major_chunks, operations};
 }
 
-/// Every schedule, grid, order and reduction that some algorithm takes on this many ranks, as far
-/// as they differ.
-inline std::vector<strategy> strategies(int ranks, const attention& a) {
+/// Every grid, order and reduction that an algorithm takes on this many ranks with this strategy's
+/// degrees, as far as they differ.
+inline void add_grids(std::vector<strategy>& result, strategy s, const attention& a, int ranks) {
+  for (const auto& [rows, cols] : grids_of(ranks / ranks_per_place(s))) {
+    std::set<decltype(outline({}))> known;
+    for (const auto order : {kv_order::direct, kv_order::transposed}) {
+      for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
+        s.rows = rows;
+        s.cols = cols;
+        s.order = order;
+        s.reduction = reduction;
+        if (!refusal(s, a).empty()) continue;
+        const bool is_new = known.insert(outline(make_schedule(s, a, pass_kind::forward))).second;
+        if (is_new) result.push_back(s);
+      }
+    }
+  }
+}
+
+/// Every schedule and Ulysses degree with all its grids.
+inline std::vector<strategy> strategies(int ranks, const attention& a, int tensor_parallel = 1) {
   std::vector<strategy> result;
   for (const auto& algorithm : algorithms()) {
-    for (const auto& [rows, cols] : grids_of(ranks)) {
-      std::set<decltype(outline({}))> known;
-      for (const auto order : {kv_order::direct, kv_order::transposed}) {
-        for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
-          const strategy s{.schedule = std::string(algorithm.name),
-                           .rows = rows,
-                           .cols = cols,
-                           .order = order,
-                           .reduction = reduction};
-          if (!algorithm.refusal(s, a).empty()) continue;
-          const bool is_new = known.insert(outline(make_schedule(s, a, pass_kind::forward))).second;
-          if (is_new) result.push_back(s);
-        }
-      }
+    strategy s{.schedule = std::string(algorithm.name), .tensor_parallel = tensor_parallel};
+    if (a.kv_heads % tensor_parallel != 0 || ranks % tensor_parallel != 0) continue;
+    for (const int degree : ulysses_degrees(s, a, ranks / tensor_parallel)) {
+      s.ulysses = degree;
+      add_grids(result, s, a, ranks);
     }
   }
   return result;
@@ -118,9 +128,10 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
     poisoned_backend counted(*cpu);
     const auto disturbed = disturb.of_transport ? disturb.of_transport(plain) : nullptr;
     const auto slowed = disturb.of_backend ? disturb.of_backend(counted, plain.rank()) : nullptr;
-    const auto inputs = [&](tensor what, const token_set& tokens, data_type type) {
-      auto own = expected.make(what, tokens, type);
-      const auto home = tokens_of(layout, a.sequence, work.ranks(), s.chunk_of(plain.rank()));
+    const auto inputs = [&](tensor what, const token_set& tokens, const head_range& heads,
+                            data_type type) {
+      auto own = expected.make(what, tokens, heads, type);
+      const auto home = work.home_tokens(plain.rank());
       const bool away = s.pass == pass_kind::forward && tokens != home;
       if (away) std::fill(own.data.begin(), own.data.end(), std::byte{0xff});
       return own;
