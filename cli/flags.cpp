@@ -24,6 +24,12 @@ std::pair<int, int> parse_grid(const std::string& text) {
   }
 }
 
+token_layout usual_tokens(std::string_view schedule) {
+  if (schedule == "ulysses") return token_layout::contiguous;
+  const bool ring = schedule.ends_with("ring") || schedule == "usp" || schedule == "burst";
+  return ring ? token_layout::zigzag : token_layout::striped;
+}
+
 /// The paper's order needs striped tokens and a square grid.
 bool suits_transpose(const strategy& s) {
   return s.schedule.starts_with("attention2d") && s.tokens == token_layout::striped &&
@@ -110,7 +116,11 @@ void strategy_flags::add_to(CLI::App& app, bool with_schedule) {
         ->capture_default_str();
     app.add_option("--kv-order", order, "direct or transposed (attention2d)");
   }
-  app.add_option("--grid", grid, "ROWSxCOLUMNS of ranks, such as 8x4");
+  app.add_option("--grid", grid,
+                 "ROWSxCOLUMNS, such as 8x4, of ranks or of groups of --ulysses x --tp ranks");
+  app.add_option("--ulysses", ulysses, "ranks of a group that exchanges tokens for heads");
+  app.add_option("--tp", tensor_parallel, "tensor-parallel ranks: each has its heads of all tokens")
+      ->capture_default_str();
   app.add_option("--tokens", tokens, "contiguous, zigzag or striped");
   app.add_option("--placement", placement,
                  "node-major, column-in-node, tile-in-node or custom:0,1,...");
@@ -128,7 +138,10 @@ strategy strategy_flags::read(mask_kind mask) const {
   find_algorithm(schedule);
   s.kernel = kernel;
   if (!grid.empty()) std::tie(s.rows, s.cols) = parse_grid(grid);
-  s.tokens = schedule == "ring" ? token_layout::zigzag : token_layout::striped;
+  s.ulysses = ulysses.empty() ? 0 : static_cast<int>(parse_count("--ulysses", ulysses));
+  s.tensor_parallel = static_cast<int>(parse_count("--tp", tensor_parallel));
+  s.tokens = usual_tokens(schedule);
+  if (s.schedule == "hierarchical-allgather") s.placement = "column-in-node";
   if (mask == mask_kind::full) s.tokens = token_layout::contiguous;
   if (!tokens.empty()) s.tokens = parse_flag("--tokens", tokens, parse_token_layout);
   if (!placement.empty()) s.placement = placement;

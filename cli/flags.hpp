@@ -35,15 +35,15 @@ struct workload_flags {
   pass_kind read_pass() const;
 };
 
-/// --schedule, --grid, --tokens, --placement, --kernel, --kv-order, --reduction, --launch-order, --partials, --gradients.
+/// --schedule, --grid, --ulysses, --tp, --tokens, --placement, --kernel, --kv-order, --reduction, --launch-order, --partials, --gradients.
 struct strategy_flags {
-  std::string schedule = "ring", grid, tokens, placement, kernel, order, reduction, launch_order,
-              partials, gradients;
+  std::string schedule = "ring", grid, ulysses, tensor_parallel = "1", tokens, placement, kernel,
+              order, reduction, launch_order, partials, gradients;
 
   /// `with_schedule`: predict chooses one schedule; plan has --schedules instead.
   void add_to(CLI::App&, bool with_schedule);
-  /// Tokens not given: zigzag for ring, striped for the others, contiguous under a full mask. Order not given: the paper's
-  /// transposed order for Attention2D where it applies.
+  /// Tokens not given: zigzag for the rings, contiguous for ulysses and under a full mask, else striped. Order not given:
+  /// the paper's transposed order for Attention2D where it applies. Ulysses degree not given: the schedule's choice.
   strategy read(mask_kind) const;
 };
 

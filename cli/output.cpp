@@ -11,7 +11,9 @@ namespace attnsim::cli {
 namespace {
 
 std::string grid_of(const strategy& s) {
-  return fmt::format("{}x{}", s.rows, s.cols);
+  return fmt::format("{}x{}{}{}", s.rows, s.cols,
+                     s.ulysses > 1 ? fmt::format(" U{}", s.ulysses) : "",
+                     s.tensor_parallel > 1 ? fmt::format(" T{}", s.tensor_parallel) : "");
 }
 
 std::string schedule_of(const strategy& s) {
@@ -54,6 +56,8 @@ nlohmann::ordered_json to_json(const prediction& p) {
       {"ranks", p.ranks},
       {"schedule", p.chosen.schedule},
       {"grid", {p.chosen.rows, p.chosen.cols}},
+      {"ulysses", p.chosen.ulysses},
+      {"tp", p.chosen.tensor_parallel},
       {"tokens", name_of(p.chosen.tokens)},
       {"placement", p.chosen.placement},
       {"kv_order", name_of(p.chosen.order)},

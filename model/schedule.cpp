@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "model/named.hpp"
 
@@ -74,7 +75,7 @@ std::vector<lifetime> lifetimes(const schedule& s) {
   return result;
 }
 
-/// Renames single-chunk buffers so that each reuses the memory that has been free the longest.
+/// Renames buffers, but caches filled chunk by chunk, so that each reuses the memory that has been free the longest.
 void share_buffers(schedule& s) {
   const auto lives = lifetimes(s);
   std::vector<std::vector<int>> starting(s.program.size()), ending(s.program.size());
@@ -82,7 +83,7 @@ void share_buffers(schedule& s) {
   std::vector<buffer> kept;
   for (std::size_t b = 0; b < s.buffers.size(); ++b) {
     const auto& life = lives[b];
-    const bool shareable = !s.buffers[b].resident && s.buffers[b].slots == 0;
+    const bool shareable = !s.buffers[b].resident && !s.buffers[b].relative;
     if (!shareable) {
       renamed[b] = static_cast<int>(kept.size());
       kept.push_back(s.buffers[b]);
@@ -91,12 +92,12 @@ void share_buffers(schedule& s) {
       ending[life.last].push_back(static_cast<int>(b));
     }
   }
-  using form = std::pair<tensor, precision>;
+  using form = std::tuple<tensor, precision, axis_set>;
   std::map<form, std::vector<int>> free;  // oldest first
   for (std::size_t i = 0; i < s.program.size(); ++i) {
     for (const int b : starting[i]) {
       const auto& wanted = s.buffers[static_cast<std::size_t>(b)];
-      auto& available = free[{wanted.what, wanted.format}];
+      auto& available = free[{wanted.what, wanted.format, wanted.slots}];
       auto& name = renamed[static_cast<std::size_t>(b)];
       if (available.empty()) {
         name = static_cast<int>(kept.size());
@@ -108,7 +109,7 @@ void share_buffers(schedule& s) {
     }
     for (const int b : ending[i]) {
       const auto& done = s.buffers[static_cast<std::size_t>(b)];
-      free[{done.what, done.format}].push_back(renamed[static_cast<std::size_t>(b)]);
+      free[{done.what, done.format, done.slots}].push_back(renamed[static_cast<std::size_t>(b)]);
     }
   }
   s.buffers = std::move(kept);

@@ -96,8 +96,8 @@ enum class op_kind {
   accumulate,          ///< two gradients -> their sum
   delta,               ///< d_o, o -> delta: rowsum(d_o * o)
   copy,                ///< into another place, number format, slot order or token order
-  shift,      ///< sends to the rank `distance` further along each of `axes`, receives from the opposite one
-  transpose,  ///< exchanges with the rank at swapped coordinates; nothing on the diagonal
+  shift,  ///< sends to the rank `distance` further along each of `axes`, receives from the opposite one
+  transpose,       ///< exchanges with the rank at swapped coordinates; nothing on the diagonal
   all_gather,      ///< over `axes`
   reduce_scatter,  ///< over `axes`: sums, keeps the own slot
   all_to_all,      ///< over `axes`: slot i to the i-th rank of the group
@@ -131,7 +131,8 @@ struct schedule {
   pass_kind pass = pass_kind::forward;  ///< forward or backward
   bool column_major_chunks =
       false;  ///< rank (r, c) is the home of chunk c * R + r, not r * C + c (Attention2D)
-  axis_set head_axis = 0;   ///< along it all-to-alls exchange tokens for heads; the last axis but for:
+  axis_set head_axis =
+      0;  ///< along it all-to-alls exchange tokens for heads; the last axis but for:
   int tensor_parallel = 1;  ///< extent of the last axis if not 1: same tokens, each rank its heads
   std::vector<std::string> streams;  ///< stream 0 is the compute stream
   std::vector<buffer> buffers;
@@ -163,8 +164,8 @@ struct schedule {
   int receive_peer(const operation&, int rank) const;
 };
 
-/// Writes a schedule: operations are added in launch order, with single-chunk buffers as many as there are chunks.
-/// finish() lets chunks whose lifetimes do not overlap share memory, oldest free buffer first (so a chain of shifts
+/// Writes a schedule: operations are added in launch order, with as many buffers as there are chunks.
+/// finish() lets those whose lifetimes do not overlap share memory, oldest free buffer first (so a chain of shifts
 /// becomes double buffering), and derives what each operation waits for.
 class schedule_builder {
  public:

@@ -90,8 +90,7 @@ class named_execution {
   std::vector<std::optional<content>>& slots(int rank, int buffer) {
     auto& all = memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
     const auto& b = s_.buffers[static_cast<std::size_t>(buffer)];
-    all.resize(
-        static_cast<std::size_t>(s_.grid.extent_of(b.slots) * s_.chunks_in_slot(b.heads)));
+    all.resize(static_cast<std::size_t>(s_.grid.extent_of(b.slots) * s_.chunks_in_slot(b.heads)));
     return all;
   }
 

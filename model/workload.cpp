@@ -64,8 +64,8 @@ void require_layout(std::int64_t sequence, token_layout layout, std::int64_t ran
   throw infeasible(fmt::format(
       "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} "
       "% more tokens)",
-      sequence, layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - sequence, padded,
-      100.0 * static_cast<double>(padded - sequence) / static_cast<double>(sequence)));
+      sequence, layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - sequence,
+      padded, 100.0 * static_cast<double>(padded - sequence) / static_cast<double>(sequence)));
 }
 
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase)
@@ -221,8 +221,8 @@ byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
   std::int64_t total = 0;
   for (const auto& o : op.writes) {
     if (!uses_scratch(op, t, o)) continue;
-    total += tokens_of(t, o) *
-             token_bytes(o.what, result_format(op, t), schedule_->buffer_of(o).heads);
+    total +=
+        tokens_of(t, o) * token_bytes(o.what, result_format(op, t), schedule_->buffer_of(o).heads);
   }
   return byte_count(total);
 }

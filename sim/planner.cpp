@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 
 #include "model/error.hpp"
 #include "model/placement.hpp"
@@ -57,25 +58,41 @@ std::vector<std::string> placements_of(const plan_request& request, const rank_g
   return result;
 }
 
+/// The schedule with every Ulysses degree and grid.
+std::vector<strategy> grids(const std::string& schedule, const plan_request& request) {
+  std::vector<strategy> result;
+  auto s = request.fixed;
+  s.schedule = schedule;
+  const int places = request.ranks / s.tensor_parallel;
+  for (const int degree : ulysses_degrees(s, request.problem, places)) {
+    if (request.fixed.ulysses != 0 && degree != request.fixed.ulysses) continue;
+    s.ulysses = degree;
+    if (degree == places && degree > 1 && schedule != "ulysses") continue;
+    for (const auto& [rows, cols] : grids_of(places / degree)) {
+      if (request.fix_grid && (rows != request.fixed.rows || cols != request.fixed.cols)) continue;
+      s.rows = rows;
+      s.cols = cols;
+      result.push_back(s);
+    }
+  }
+  return result;
+}
+
 /// All strategies to estimate; those that an algorithm refuses go to `rejected`.
 std::vector<candidate> enumerate(const cluster& c, const plan_request& request,
                                  std::vector<rejection>& rejected) {
   std::vector<candidate> result;
   const auto layouts = layouts_of(request);
   for (const auto& schedule : schedules_of(request)) {
-    const auto& algorithm = find_algorithm(schedule);
-    for (const auto& [rows, cols] : grids_of(request.ranks)) {
-      if (request.fix_grid && (rows != request.fixed.rows || cols != request.fixed.cols)) continue;
-      const auto places = placements_of(request, rank_grid({rows, cols}), c);
+    for (const auto& on_grid : grids(schedule, request)) {
+      const rank_grid grid({on_grid.rows, on_grid.cols, ranks_per_place(on_grid)});
+      const auto places = placements_of(request, grid, c);
       for (const auto tokens : layouts) {
         for (const auto order : {kv_order::direct, kv_order::transposed}) {
-          auto s = request.fixed;
-          s.schedule = schedule;
-          s.rows = rows;
-          s.cols = cols;
+          auto s = on_grid;
           s.tokens = tokens;
           s.order = order;
-          if (const auto reason = algorithm.refusal(s, request.problem); !reason.empty()) {
+          if (const auto reason = refusal(s, request.problem); !reason.empty()) {
             if (order == kv_order::direct) rejected.push_back({s, reason});
             continue;
           }
@@ -117,11 +134,12 @@ void drop_unfitting(std::vector<candidate>& candidates, byte_count memory,
 /// Keeps what is worth simulating of candidates sorted by estimate.
 void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
   const seconds limit = sorted.front().estimate * request.slack;
-  std::map<std::pair<std::string, int>, std::size_t> of_grid;
+  std::map<std::tuple<std::string, int, int>, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
   std::size_t kept = 0;
   std::erase_if(sorted, [&](const candidate& one) {
-    const bool among_grid = ++of_grid[{one.chosen.schedule, one.chosen.rows}] <= request.per_grid;
+    const auto& s = one.chosen;
+    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.ulysses}] <= request.per_grid;
     const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
     const bool keep =
         first_of_schedule || (among_grid && (one.estimate <= limit || kept < request.least));
@@ -132,8 +150,12 @@ void keep_promising(std::vector<candidate>& sorted, const plan_request& request)
 
 /// Two names of one thing: attention2d on one column is allgather, mesh's forward pass with one query chunk is ring's.
 bool same_result(const prediction& a, const prediction& b) {
-  return a.chosen.rows == b.chosen.rows && a.time == b.time &&
-         a.most_bytes_sent == b.most_bytes_sent;
+  return a.chosen.rows == b.chosen.rows && a.chosen.ulysses == b.chosen.ulysses &&
+         a.time == b.time && a.most_bytes_sent == b.most_bytes_sent;
+}
+
+bool same_grid(const strategy& a, const strategy& b) {
+  return a.schedule == b.schedule && a.rows == b.rows && a.ulysses == b.ulysses;
 }
 
 /// The best of each schedule and grid, best first.
@@ -145,8 +167,7 @@ std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
   std::vector<prediction> best;
   for (auto& p : all) {
     const bool seen = std::any_of(best.begin(), best.end(), [&](const prediction& b) {
-      return (b.chosen.schedule == p.chosen.schedule && b.chosen.rows == p.chosen.rows) ||
-             same_result(b, p);
+      return same_grid(b.chosen, p.chosen) || same_result(b, p);
     });
     if (!seen) best.push_back(std::move(p));
   }

@@ -19,7 +19,7 @@ struct plan_request {
   int ranks = 0;
   pass_kind pass = pass_kind::both;
   std::vector<std::string> schedules;  ///< empty: all
-  strategy fixed;                      ///< fields that a flag has set, as named in `set`
+  strategy fixed{.ulysses = 0};        ///< fields that a flag has set; Ulysses degree 0: any
   bool fix_tokens = false, fix_placement = false, fix_grid = false;
   double slack = 1.25;
   std::size_t least = 12;

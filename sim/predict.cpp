@@ -67,7 +67,7 @@ void add_warnings(prediction& p, const cluster& c) {
   if (p.problem.padding > 0)
     p.warnings.push_back(fmt::format("{} tokens are padding", p.problem.padding));
   if (p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous &&
-      p.ranks > 1) {
+      p.chosen.rows * p.chosen.cols > 1) {
     p.warnings.push_back("contiguous tokens under a causal mask leave the ranks with unequal work");
   }
 }

@@ -11,6 +11,11 @@ schedule mesh(const strategy&, const attention&, pass_kind);
 schedule attention2d(const strategy&, const attention&, pass_kind);
 schedule allgather(const strategy&, const attention&, pass_kind);
 schedule attention2d_overlap(const strategy&, const attention&, pass_kind);
+schedule double_ring(const strategy&, const attention&, pass_kind);
+schedule startrail(const strategy&, const attention&, pass_kind);
+schedule burst(const strategy&, const attention&, pass_kind);
+schedule tokenring(const strategy&, const attention&, pass_kind);
+schedule hierarchical_allgather(const strategy&, const attention&, pass_kind);
 
 /// The schedule over groups of `degree` ranks that exchange tokens for heads around it (head_exchange.cpp).
 schedule with_head_exchange(schedule, int degree);

@@ -66,10 +66,8 @@ class exchange {
     const bool dealt = form == head_form::dealt;
     operands result;
     for (const auto& o : list) {
-      s_.buffers.push_back({.what = o.what,
-                            .slots = dealt ? s_.head_axis : 0,
-                            .resident = !dealt,
-                            .heads = form});
+      s_.buffers.push_back(
+          {.what = o.what, .slots = dealt ? s_.head_axis : 0, .resident = !dealt, .heads = form});
       operand whole{.buffer = static_cast<int>(s_.buffers.size()) - 1, .what = o.what};
       if (dealt) whole.slots = degree_, whole.at.copies = s_.head_axis;
       result.push_back(whole);

@@ -25,6 +25,30 @@ std::string one_column(const strategy& s, const attention&) {
   return s.cols == 1 ? "" : "runs on one column of ranks";
 }
 
+std::string direct_order(const strategy& s, const attention&) {
+  return s.order == kv_order::direct ? "" : "keeps keys in the direct order";
+}
+
+std::string two_rings(const strategy& s, const attention& a) {
+  return s.rows > 1 && s.cols > 1 ? direct_order(s, a) : "has two rings (else it is ring or usp)";
+}
+
+std::string team_squared(const strategy& s, const attention& a) {
+  if (s.cols == 1) return "has teams of several ranks (else it is ring)";
+  return s.rows % s.cols == 0 ? direct_order(s, a) : "needs rows to be a multiple of columns";
+}
+
+std::string few_ranks(const strategy& s, const attention& a) {
+  constexpr int most = 128;
+  return s.rows > most ? "sends from every rank to every other, modelled up to 128 ranks"
+                       : one_column(s, a);
+}
+
+std::string several_columns(const strategy& s, const attention& a) {
+  const bool two_stages = s.rows > 1 && s.cols > 1;
+  return two_stages ? direct_order(s, a) : "has two stages (else it is allgather)";
+}
+
 std::string square_if_transposed(const strategy& s, const attention&) {
   const bool fits = s.order == kv_order::direct || s.rows == s.cols;
   return fits ? "" : "needs a square grid for the transposed K/V order";
@@ -49,6 +73,16 @@ constexpr algorithm table[] = {
      "arXiv 2309.14509", ring, one_place, exchange::all_ranks},
     {"usp", "Ulysses within groups, ring between them (a2a+p2p of TransformerEngine)",
      "arXiv 2405.07719", ring, one_column, exchange::any},
+    {"double-ring", "rings within rows while keys travel on between rows (LoongTrain)",
+     "arXiv 2406.18485", double_ring, two_rings, exchange::any},
+    {"startrail", "teams of C ranks share queries, keys of C teams travel round a ring",
+     "arXiv 2407.00611", startrail, team_squared},
+    {"burst", "ring forward; backward queries and dQ travel, keys stay (BurstAttention)",
+     "arXiv 2403.09347", burst, one_column},
+    {"tokenring", "queries travel one way, partial outputs straight home the other way",
+     "arXiv 2412.20501", tokenring, few_ranks},
+    {"hierarchical-allgather", "all keys gathered along rows between nodes, then down columns",
+     "arXiv 2407.21783, in two stages", hierarchical_allgather, several_columns},
 };
 
 }  // namespace
@@ -80,16 +114,31 @@ namespace {
 std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
   const auto all = all_heads(a);
   if (a.kv_heads % s.tensor_parallel != 0) {
-    return fmt::format("{} K/V heads are not a multiple of --tp {}", a.kv_heads,
-                       s.tensor_parallel);
+    return fmt::format("{} K/V heads are not a multiple of --tp {}", a.kv_heads, s.tensor_parallel);
   }
   const auto own = share_of(all, s.tensor_parallel, 0);
   if (s.ulysses > 1 && kind == exchange::none) return "has no exchange of heads (--ulysses 1)";
   if (!can_share(own, s.ulysses)) {
-    return fmt::format("--ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}",
-                       s.ulysses, own.queries, own.keys, even_degrees(own, own.queries));
+    return fmt::format(
+        "--ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}", s.ulysses,
+        own.queries, own.keys, even_degrees(own, own.queries));
   }
   return "";
+}
+
+void require_tensor_parallel(const strategy& s, int ranks) {
+  if (ranks % s.tensor_parallel == 0) return;
+  throw infeasible(fmt::format("--tp: '{}': does not divide {} ranks", s.tensor_parallel, ranks));
+}
+
+/// Largest first; for usp, if possible, those that leave a ring and need no copies of K/V heads.
+std::vector<int> usual_degrees(const strategy& s, const attention& a, int places) {
+  auto degrees = ulysses_degrees(s, a, places);
+  std::reverse(degrees.begin(), degrees.end());
+  std::stable_partition(degrees.begin(), degrees.end(), [&](int degree) {
+    return degree < places && degree * s.tensor_parallel <= a.kv_heads;
+  });
+  return degrees;
 }
 
 strategy with_degree(strategy s, int degree) {
@@ -135,18 +184,12 @@ std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int rank
 
 strategy complete(strategy s, const attention& a, int ranks) {
   const auto& chosen = find_algorithm(s.schedule);
-  if (ranks % s.tensor_parallel != 0) {
-    throw infeasible(
-        fmt::format("--tp: '{}': does not divide {} ranks", s.tensor_parallel, ranks));
-  }
+  require_tensor_parallel(s, ranks);
   const int places = ranks / s.tensor_parallel;
   const bool exchanges = chosen.name == "usp" || chosen.heads == exchange::all_ranks;
   if (s.ulysses == 0 && !exchanges) s.ulysses = 1;
   std::vector<int> degrees{s.ulysses};
-  if (s.ulysses == 0) {
-    degrees = ulysses_degrees(s, a, places);
-    std::reverse(degrees.begin(), degrees.end());
-  }
+  if (s.ulysses == 0) degrees = usual_degrees(s, a, places);
   std::string feasible;
   strategy first;
   for (const int degree : degrees) {
@@ -160,8 +203,8 @@ strategy complete(strategy s, const attention& a, int ranks) {
     const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
     auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
     if (!reason.empty()) reason = "; " + reason;
-    throw infeasible(fmt::format("--schedule: '{}': no grid of {} ranks will do{}", s.schedule,
-                                 ranks, reason));
+    throw infeasible(
+        fmt::format("--schedule: '{}': no grid of {} ranks will do{}", s.schedule, ranks, reason));
   }
   const auto grid = fmt::format("{}x{}", s.rows, s.cols);
   const int groups = s.rows * s.cols;
@@ -180,8 +223,8 @@ strategy complete(strategy s, const attention& a, int ranks) {
 schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   auto program = find_algorithm(s.schedule).generate(s, a, pass);
   program.name = s.schedule;
-  program = with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses),
-                                    s.tensor_parallel);
+  program =
+      with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses), s.tensor_parallel);
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
                                                  : program;
 }

@@ -76,9 +76,10 @@ class study {
   timeline run(const schedule& program, token_layout layout) {
     const workload work(program, problem_, layout, true);
     executor runs(work, *net_, *device_);
-    const auto source = [this](tensor what, const token_set& tokens, data_type type) {
+    const auto source = [this](tensor what, const token_set& tokens, const head_range& heads,
+                               data_type type) {
       auto& made = shards_[{what, type}];  // a rank has one shard of each
-      if (made.data.empty()) made = make(what, tokens, type);
+      if (made.data.empty()) made = make(what, tokens, heads, type);
       return made;
     };
     std::vector<timeline> timelines;
@@ -90,9 +91,9 @@ class study {
   }
 
   /// Random numbers; for o and lse, what backward needs is any of their size.
-  shard make(tensor what, const token_set& tokens, data_type type) const {
-    if (what != tensor::o && what != tensor::lse) return inputs_.make(what, tokens, type);
-    auto made = inputs_.make(what == tensor::o ? tensor::q : tensor::delta, tokens, type);
+  shard make(tensor what, const token_set& tokens, const head_range& heads, data_type type) const {
+    if (what != tensor::o && what != tensor::lse) return inputs_.make(what, tokens, heads, type);
+    auto made = inputs_.make(what == tensor::o ? tensor::q : tensor::delta, tokens, heads, type);
     made.what = what;
     return made;
   }
@@ -112,7 +113,8 @@ class study {
     const auto stream = device_->create_stream();
     std::vector<void*> held;
     const auto place = [&](tensor what, std::int64_t tokens) {
-      const auto shape = shape_of(problem_, what, tokens);
+      const auto heads = head_count(what, all_heads(problem_));
+      const auto shape = shape_of(problem_, what, heads, tokens);
       const auto type = type_of(problem_, what, precision::storage);
       held.push_back(device_->allocate(kernels::dense_bytes(type, shape)));
       const auto made = inputs_.make(what == tensor::o     ? tensor::q

@@ -143,5 +143,22 @@ TEST(kernel_tiles, cover_every_visible_pair_once) {
   }
 }
 
+// Zigzag over 2 groups of 3 ranks: each half of 6 tokens is cut into parts of 4, the middle one from both pieces.
+TEST(slice, crosses_ranges) {
+  const token_set zigzag{{0, 6, 1}, {18, 6, 1}};
+  EXPECT_EQ(slice(zigzag, 0, 4), (token_set{{0, 4, 1}}));
+  EXPECT_EQ(slice(zigzag, 4, 4), (token_set{{4, 2, 1}, {18, 2, 1}}));
+  EXPECT_EQ(slice(zigzag, 8, 4), (token_set{{20, 4, 1}}));
+  EXPECT_EQ(slice({{1, 8, 3}}, 2, 3), (token_set{{7, 3, 3}}));
+}
+
+// Zigzag over 4 ranks needs 8 pieces; in parts of 2 the halves of a chunk are whole, in parts of 4 each is cut in two.
+TEST(layout_unit, of_chunks_in_parts) {
+  EXPECT_EQ(layout_unit(token_layout::zigzag, 4), 8);
+  EXPECT_EQ(layout_unit(token_layout::zigzag, 4, 2), 4);
+  EXPECT_EQ(layout_unit(token_layout::zigzag, 6, 3), 12);
+  EXPECT_EQ(layout_unit(token_layout::striped, 8, 4), 8);
+}
+
 }  // namespace
 }  // namespace attnsim

@@ -86,6 +86,100 @@ TEST_P(bytes_per_rank, two_dimensional) {
   }
 }
 
+// All keys in two stages: (C-1) 2kv, then C times that from R-1 others: (P-1) 2kv, and dK, dV as many.
+TEST_P(bytes_per_rank, hierarchical_allgather) {
+  const shard_bytes b(group_size());
+  const std::int64_t P = ranks();
+  for (const auto& [rows, cols] : grids_of(ranks())) {
+    if (rows == 1 || cols == 1) continue;
+    const strategy s{.schedule = "hierarchical-allgather", .rows = rows, .cols = cols};
+    EXPECT_EQ(bytes_sent(s, a(), pass_kind::forward, 0), (P - 1) * 2 * b.kv);
+    EXPECT_EQ(bytes_sent(s, a(), pass_kind::backward, 0), 2 * (P - 1) * 2 * b.kv);
+  }
+}
+
+// However the ring is folded, K, V make P - 1 hops and dK, dV make P.
+TEST_P(bytes_per_rank, double_ring) {
+  const shard_bytes b(group_size());
+  const std::int64_t P = ranks();
+  for (const auto& [rows, cols] : grids_of(ranks())) {
+    if (rows == 1 || cols == 1) continue;
+    const strategy s{.schedule = "double-ring", .rows = rows, .cols = cols};
+    EXPECT_EQ(bytes_sent(s, a(), pass_kind::forward, 0), (P - 1) * 2 * b.kv);
+    EXPECT_EQ(bytes_sent(s, a(), pass_kind::backward, 0), (P - 1) * 2 * b.kv + P * 2 * b.kv);
+  }
+}
+
+// Queries travel: q, d_o, two statistics and dQ, each P - 1 hops; forward of tokenring q and (o, lse).
+TEST_P(bytes_per_rank, travelling_queries) {
+  const shard_bytes b(group_size());
+  const std::int64_t P = ranks();
+  const strategy burst{.schedule = "burst", .rows = ranks(), .cols = 1};
+  EXPECT_EQ(bytes_sent(burst, a(), pass_kind::forward, 0), (P - 1) * 2 * b.kv);
+  EXPECT_EQ(bytes_sent(burst, a(), pass_kind::backward, 0), (P - 1) * (3 * b.q + 2 * b.l));
+  const strategy straight{.schedule = "tokenring", .rows = ranks(), .cols = 1};
+  EXPECT_EQ(bytes_sent(straight, a(), pass_kind::forward, 0), (P - 1) * (2 * b.q + b.l));
+  EXPECT_EQ(bytes_sent(straight, a(), pass_kind::backward, 0), (P - 1) * (3 * b.q + 2 * b.l));
+}
+
+// Teams of C, N = P/C^2 groups in the ring: (C-1)(q + 2kv) gathered, (N-1) C 2kv round, (C-1)(q + l) reduced. Backward
+// gathers (C-1)(2q + 2l + 2kv), sends (N-1) C 2kv and N C 2kv of gradients round, reduces (C-1)(q + 2kv).
+TEST_P(bytes_per_rank, startrail) {
+  const shard_bytes b(group_size());
+  for (const auto& [rows, cols] : grids_of(ranks())) {
+    if (cols == 1 || rows % cols != 0) continue;
+    const std::int64_t C = cols, N = rows / cols;
+    const strategy s{.schedule = "startrail", .rows = rows, .cols = cols};
+    EXPECT_EQ(bytes_sent(s, a(), pass_kind::forward, 0),
+              (C - 1) * (b.q + 2 * b.kv) + (N - 1) * C * 2 * b.kv + (C - 1) * (b.q + b.l));
+    EXPECT_EQ(bytes_sent(s, a(), pass_kind::backward, 0),
+              (C - 1) * (2 * b.q + 2 * b.l + 2 * b.kv) + (N - 1) * C * 2 * b.kv +
+                  (N == 1 ? 0 : N * C * 2 * b.kv) + (C - 1) * (b.q + 2 * b.kv));
+  }
+}
+
+// Ulysses sends all but its own share: (U-1)/U (2q + 2kv) each way, whatever is inside.
+TEST_P(bytes_per_rank, exchange_of_heads) {
+  const shard_bytes b(group_size());
+  for (const int U : {2, 4, 8}) {
+    if (ranks() % U != 0 || a().kv_heads % U != 0) continue;
+    const std::int64_t R = ranks() / U;
+    const auto around = (2 * b.q + 2 * b.kv) / U * (U - 1);
+    const strategy usp{.schedule = "usp", .rows = ranks() / U, .cols = 1, .ulysses = U};
+    EXPECT_EQ(bytes_sent(usp, a(), pass_kind::forward, 0), around + (R - 1) * 2 * b.kv);
+    EXPECT_EQ(bytes_sent(usp, a(), pass_kind::backward, 0),
+              around + (R - 1) * 2 * b.kv + (R == 1 ? 0 : R * 2 * b.kv));
+    const strategy row{.schedule = "attention2d", .rows = 1, .cols = ranks() / U, .ulysses = U};
+    EXPECT_EQ(bytes_sent(row, a(), pass_kind::forward, 0), around + (R - 1) * (2 * b.q + b.l));
+  }
+}
+
+// 16 query and 2 K/V heads on 4 ranks: each gets one K/V head of its 4 query heads, half of all, so 3 times a quarter of
+// q and 3 times half of kv leave. On 3 ranks 4 K/V heads are shared out as 2, 1, 1 and slots have room for 2 of 4.
+TEST(workload, key_heads_that_do_not_divide) {
+  auto a = problem(4, 8);
+  const shard_bytes b(8);
+  const strategy copies{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4};
+  EXPECT_EQ(bytes_sent(copies, a, pass_kind::forward, 0), 3 * (2 * b.q / 4 + 2 * b.kv / 2));
+
+  a = problem(3, 4);
+  const strategy uneven{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 3};
+  EXPECT_EQ(bytes_sent(uneven, a, pass_kind::forward, 0), 2 * (2 * b.q / 2 + 2 * 4096 / 2));
+  const auto program = make_schedule(uneven, a, pass_kind::forward);
+  const workload w(program, a, token_layout::contiguous, true);
+  EXPECT_EQ(w.heads(0, head_form::share), (head_range{0, 8, 0, 2}));
+  EXPECT_EQ(w.heads(2, head_form::share), (head_range{12, 4, 3, 1}));
+}
+
+// Tensor parallelism over T ranks leaves each 1/T of every byte.
+TEST(workload, tensor_parallel_ranks_send_their_heads) {
+  const auto a = problem(8, 4);
+  strategy s{.schedule = "ring", .rows = 8, .cols = 1};
+  const auto alone = bytes_sent(s, a, pass_kind::backward, 0);
+  s.tensor_parallel = 4;
+  EXPECT_EQ(bytes_sent(s, a, pass_kind::backward, 0), alone / 4);
+}
+
 // The paper's order adds a grid transpose of K, V forward and of dK, dV backward: 2 kv off the diagonal, nothing on it.
 TEST_P(bytes_per_rank, transposed_order) {
   const shard_bytes b(group_size());

@@ -39,8 +39,8 @@ TEST(planner, ranks_best_first_and_each_grid_once) {
   for (std::size_t i = 1; i < result.candidates.size(); ++i) {
     EXPECT_LE(result.candidates[i - 1].time, result.candidates[i].time);
     for (std::size_t j = 0; j < i; ++j) {
-      EXPECT_FALSE(result.candidates[i].chosen.schedule == result.candidates[j].chosen.schedule &&
-                   result.candidates[i].chosen.rows == result.candidates[j].chosen.rows);
+      const auto &a = result.candidates[i].chosen, &b = result.candidates[j].chosen;
+      EXPECT_FALSE(a.schedule == b.schedule && a.rows == b.rows && a.ulysses == b.ulysses);
     }
   }
 }
