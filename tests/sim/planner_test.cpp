@@ -52,7 +52,8 @@ TEST(planner, grouped_queries_want_few_columns) {
       .problem = {.heads = 64, .kv_heads = 4, .sequence = 131072, .mask = mask_kind::full},
       .ranks = 64,
       .pass = pass_kind::forward,
-      .schedules = {"attention2d"}};
+      .schedules = {"attention2d"},
+      .fixed = {.ulysses = 1}};
   const auto best = plan(c, request).candidates[0].chosen;
   EXPECT_EQ(best.rows, 32);
   EXPECT_EQ(best.cols, 2);
