@@ -67,7 +67,7 @@ void append(std::vector<strategy>& to, const std::vector<strategy>& more) {
 /// All strategies and passes, with and without tensor parallelism, with all layouts and masks or, on
 /// many ranks, with one after another.
 TEST_P(executor_test, computes_attention) {
-  const int ranks = GetParam(), stride = ranks > 16 ? 53 : ranks > 9 ? 7 : ranks > 3 ? 3 : 1;
+  const int ranks = GetParam(), stride = ranks > 16 ? 101 : ranks > 9 ? 17 : ranks > 3 ? 7 : 1;
   int turn = 0;
   auto all = strategies(ranks, {.heads = 4, .kv_heads = 4});
   if (ranks <= 9) append(all, strategies(ranks, {.heads = 4, .kv_heads = 4}, 2));
