@@ -145,8 +145,8 @@ class executor::pass {
     const auto rows = token_rows(o);
     const auto bytes = rows * row_bytes(o, head_count(o.what, heads));
     if (own.data.size() != bytes) {
-      throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}",
-                                              name_of(o.what), own.data.size(), bytes));
+      throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}", name_of(o.what),
+                                              own.data.size(), bytes));
     }
     copy_in(o, repacked(own.data, rows, slot_bytes(o)).data());
   }
