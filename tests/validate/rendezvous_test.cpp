@@ -46,6 +46,15 @@ TEST(place, torchrun) {
   EXPECT_EQ(p.port, 29500);
 }
 
+TEST(place, torchrun_whose_agent_holds_the_port) {
+  const auto p = place_in({{"RANK", "0"},
+                           {"WORLD_SIZE", "2"},
+                           {"MASTER_ADDR", "localhost"},
+                           {"MASTER_PORT", "29500"},
+                           {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  EXPECT_EQ(p.port, 29501);
+}
+
 TEST(place, mpirun_on_one_host) {
   const auto p = place_in({{"OMPI_COMM_WORLD_RANK", "1"},
                            {"OMPI_COMM_WORLD_SIZE", "2"},

@@ -174,12 +174,12 @@ class nccl_transport final : public tcp_transport {
       if (asked != ncclSuccess) give_up(what, reason(asked, comm));
       if (state == ncclSuccess) return;
       if (state != ncclInProgress) give_up(what, reason(state, comm));
+      std::this_thread::yield();  // NCCL's threads may be bound to the same core
       if (turn % 256 != 0) continue;
       const std::chrono::duration<double> passed = clock::now() - from;
       if (passed > options_.time_out) give_up(what, late());
       if (passed > grace && lost_rank() >= 0)
         give_up(what, fmt::format("rank {} has ended", lost_rank()));
-      std::this_thread::yield();
     }
   }
 

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "model/error.hpp"
@@ -66,6 +67,14 @@ int port_of(const char* job) {
   return 20000 + static_cast<int>(hash % 12000);
 }
 
+/// torchrun's agent listens on MASTER_PORT itself and says so.
+int port_of(const environment& get, const launcher& l) {
+  const auto master = number(get, "MASTER_PORT");
+  if (!master) return port_of(get(l.job));
+  const char* taken = get("TORCHELASTIC_USE_AGENT_STORE");
+  return taken && std::string_view(taken) == "True" ? *master + 1 : *master;
+}
+
 std::string address_of(const environment& get, const job_place& place) {
   if (const char* address = get("MASTER_ADDR")) return address;
   if (place.local_ranks == place.ranks) return "127.0.0.1";
@@ -116,7 +125,7 @@ job_place find_place(const environment& get) {
     place.local_rank = number(get, l.local_rank).value_or(place.rank);
     place.local_ranks = number(get, l.local_ranks).value_or(0);
     place.address = address_of(get, place);
-    place.port = number(get, "MASTER_PORT").value_or(port_of(get(l.job)));
+    place.port = port_of(get, l);
     return place;
   }
   throw input_error("RANK", "",

@@ -5,7 +5,8 @@
 //   mpirun     OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE; MASTER_ADDR where ranks are on several hosts
 //   srun       SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID; MASTER_ADDR or the first of SLURM_STEP_NODELIST
 //
-// The first of these that is there counts. Without MASTER_PORT the port follows from the job's number.
+// The first of these that is there counts. Without MASTER_PORT the port follows from the job's number;
+// where torchrun's agent holds MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE=True) it is the next one.
 #pragma once
 
 #include <functional>
