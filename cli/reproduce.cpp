@@ -42,10 +42,13 @@ std::string points_table(const result& r) {
 }
 
 std::string errors_table(const result& r) {
-  text_table table({"series", "figures", "mean error", "largest"});
-  for (const auto& e : errors_of(r.points)) {
+  text_table table({"series", "figures", "mean error", "largest", "beyond 30 %"});
+  auto errors = errors_of(r.points);
+  if (errors.size() > 1) errors.push_back(error_of_predicted(r.points));
+  for (const auto& e : errors) {
     table.add({e.series + (e.fitted ? " (fitted)" : ""), fmt::format("{}", e.points),
-               fmt::format("{:.1f} %", 100 * e.mean), fmt::format("{:.1f} %", 100 * e.max)});
+               fmt::format("{:.1f} %", 100 * e.mean), fmt::format("{:.1f} %", 100 * e.max),
+               fmt::format("{}", e.large)});
   }
   return table.str();
 }
@@ -78,8 +81,11 @@ nlohmann::ordered_json to_json(const study& s, const result& r) {
                       {"fitted", p.fitted}});
   }
   for (const auto& e : errors_of(r.points)) {
-    errors.push_back(
-        {{"series", e.series}, {"figures", e.points}, {"mean", e.mean}, {"max", e.max}});
+    errors.push_back({{"series", e.series},
+                      {"figures", e.points},
+                      {"mean", e.mean},
+                      {"max", e.max},
+                      {"beyond_30_percent", e.large}});
   }
   for (const auto& w : r.what_ifs) {
     what_ifs.push_back(

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "reproduce/published.hpp"
+#include "reproduce/solve.hpp"
 #include "reproduce/studies.hpp"
 #include "sim/parallel.hpp"
 #include "sim/predict.hpp"
@@ -89,14 +90,15 @@ std::pair<double, double> most_and_mean(const std::vector<configuration>& all, V
   return {most, sum / static_cast<double>(all.size())};
 }
 
-/// Bisection over the bandwidth: the faster the NICs, the less Ring waits.
+/// The bandwidth at which Ring waits as long as published. The faster the NICs, the less it waits.
 machine fit_waiting(machine m) {
-  double low = 1, high = 100;
-  for (int i = 0; i < 10; ++i) {
-    m.bandwidth = std::sqrt(low * high);
-    const auto ring = ask(m, 128, 1, {.schedule = "ring"}, {});
-    (ring.exposed_communication / ring.time > published_waiting ? low : high) = m.bandwidth;
-  }
+  m.bandwidth = solve_falling(
+      [&](double bandwidth) {
+        m.bandwidth = bandwidth;
+        const auto ring = ask(m, 128, 1, {.schedule = "ring"}, {});
+        return ring.exposed_communication / ring.time - published_waiting;
+      },
+      1, 100);
   return m;
 }
 

@@ -12,11 +12,11 @@
 namespace attnsim::reproduce {
 namespace {
 
-std::vector<std::string> split(const std::string& line) {
+std::vector<std::string> split(const std::string& line, char separator) {
   std::vector<std::string> fields;
   std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-  if (line.ends_with(',')) fields.emplace_back();
+  for (std::string field; std::getline(stream, field, separator);) fields.push_back(field);
+  if (line.ends_with(separator)) fields.emplace_back();
   return fields;
 }
 
@@ -66,7 +66,7 @@ std::vector<published_row> read_published(const std::string& path) {
   for (std::string line; std::getline(file, line);) {
     ++number;
     if (line.empty() || line.front() == '#') continue;
-    const auto fields = split(line);
+    const auto fields = split(line, ',');
     if (header.empty()) {
       header = fields;
       continue;
@@ -83,6 +83,22 @@ std::vector<published_row> read_published(const std::string& path) {
 
 std::vector<published_row> published(const std::string& name) {
   return read_published(find_published(name + ".csv"));
+}
+
+cluster cluster_of(const published_row& row) {
+  cluster_overrides overrides;
+  for (const auto& setting : split(row.text("settings"), ';')) {
+    const auto equals = setting.find('=');
+    const auto key = setting.substr(0, equals), value = setting.substr(equals + 1);
+    if (key == "nodes") {
+      overrides.nodes = parse_number<std::int64_t>(value, row.where(), "settings");
+    } else if (key == "device") {
+      overrides.device = value;
+    } else {
+      overrides.set.emplace_back(key, value);
+    }
+  }
+  return read_cluster(row.text("cluster"), overrides);
 }
 
 }  // namespace attnsim::reproduce

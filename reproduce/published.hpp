@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/cluster.hpp"
+
 namespace attnsim::reproduce {
 
 /// The path of reproduce/published/`name`. Throws input_error when there is none.
@@ -25,10 +27,11 @@ class published_row {
   /// The same as a number; throws input_error when it is none.
   double number(std::string_view column) const;
   std::int64_t integer(std::string_view column) const;
+  const std::string& where() const { return where_; }  ///< FILE:LINE
 
  private:
   std::map<std::string, std::string, std::less<>> fields_;
-  std::string where_;  ///< FILE:LINE
+  std::string where_;
 };
 
 /// Throws input_error, naming file and line, for a row with more or fewer fields than the header.
@@ -36,5 +39,9 @@ std::vector<published_row> read_published(const std::string& path);
 
 /// The rows of reproduce/published/NAME.csv.
 std::vector<published_row> published(const std::string& name);
+
+/// The shipped cluster in column `cluster`, changed as column `settings` says: "nodes=2;device=b200;node.bandwidth=900
+/// GB/s" (nodes and device as --nodes and --device, all else as --set).
+cluster cluster_of(const published_row&);
 
 }  // namespace attnsim::reproduce

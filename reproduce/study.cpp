@@ -11,6 +11,27 @@
 namespace attnsim::reproduce {
 namespace {
 
+result ring_flash_attention() {
+  return measured_times("ring-flash-attention", {"the variable-length figures of the same table "
+                                                 "are left out: their documents are not modelled"});
+}
+
+result usp() {
+  return measured_times("usp", {"up to 32768 tokens the host sets the time: 2 to 5 ms whatever is "
+                                "computed; predictions are the device's",
+                                "head dimension 32 has no measured kernel table: rates of 64 are "
+                                "carried on, about a fifth too fast",
+                                "basic, packed: rings of 4 and 8 take up to half as long again as "
+                                "unpacked, which nothing here explains"});
+}
+
+result magiattention() {
+  return measured_times("magiattention", {"all-gather, causal, backward: its kernel calls are far "
+                                          "from square, where rates are extrapolated",
+                                          "ring on 8 H100, forward: kernels of one step measured "
+                                          "slower beside NVLink transfers than predicted"});
+}
+
 constexpr study table[] = {
     {"attention2d-a100", "Attention2D over Ring Attention, GPT-3 models on 16 and 64 A100",
      "arXiv 2503.15758, result figures, digitised: speedups +-0.02, times +-1 % of full scale",
@@ -19,6 +40,18 @@ constexpr study table[] = {
      "arXiv 2503.15758, abstract", attention2d_h100},
     {"mesh", "Mesh-Attention over Ring Attention on 256 GPUs: traffic and speed",
      "arXiv 2512.20968, abstract; waiting share second-hand from a blog on the paper", mesh},
+    {"ring-flash-attention", "ring, zigzag ring and striped ring on 8 A100 and 8 H800",
+     "github.com/zhuzilin/ring-flash-attention README.md", ring_flash_attention},
+    {"usp", "Ulysses x ring on 8 A100, forward", "github.com/feifeibear/long-context-attention",
+     usp},
+    {"magiattention", "five schedules on 8 and 16 H100 and B200",
+     "github.com/SandAI-org/MagiAttention cp_benchmark, digitised", magiattention},
+    {"tensorrt-llm", "video generation on GB200 NVL72, Ring and Attention2D with Ulysses",
+     "github.com/NVIDIA/TensorRT-LLM tech blog 25, pull request 13821", tensorrt_llm},
+    {"flash-attention", "FlashAttention-2 and 3 on one A100 and H100",
+     "github.com/Dao-AILab/flash-attention assets", flash_attention},
+    {"nccl-tests", "plateaus of NCCL collectives on A100, H100, H200 and B200",
+     "publications named in reproduce/published/nccl-tests.csv", nccl_tests},
 };
 
 }  // namespace
@@ -46,8 +79,16 @@ std::vector<series_error> errors_of(const std::vector<point>& points) {
     ++found->points;
     found->mean += (error - found->mean) / static_cast<double>(found->points);
     found->max = std::max(found->max, error);
+    if (error > large_error) ++found->large;
   }
   return all;
+}
+
+series_error error_of_predicted(std::vector<point> points) {
+  std::erase_if(points, [](const point& p) { return p.fitted; });
+  for (auto& p : points) p.series = "all predicted";
+  const auto errors = errors_of(points);
+  return errors.empty() ? series_error{} : errors.front();
 }
 
 }  // namespace attnsim::reproduce

@@ -51,15 +51,21 @@ std::span<const study> studies();
 /// Throws input_error that lists the names.
 const study& find_study(std::string_view name);
 
+inline constexpr double large_error = 0.3;
+
 struct series_error {
   std::string series;
   std::size_t points = 0;
   double mean = 0;  ///< of the absolute errors
   double max = 0;
+  std::size_t large = 0;  ///< errors beyond large_error
   bool fitted = false;
 };
 
 /// One for each series, in order of appearance.
 std::vector<series_error> errors_of(const std::vector<point>&);
+
+/// Over all figures that nothing was fitted to; "all predicted".
+series_error error_of_predicted(std::vector<point>);
 
 }  // namespace attnsim::reproduce

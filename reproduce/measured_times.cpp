@@ -1,0 +1,95 @@
+// Times of attention on machines that are known: nothing is fitted, everything comes from the shipped profiles. A table is
+// reproduce/published/NAME.csv with a row a run: cluster, settings, kernel, strategy, problem, pass and time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "reproduce/published.hpp"
+#include "reproduce/studies.hpp"
+#include "sim/parallel.hpp"
+#include "sim/predict.hpp"
+
+namespace attnsim::reproduce {
+namespace {
+
+constexpr double told_apart = 0.05;  ///< by which two published times must differ to have an order
+
+strategy strategy_of(const published_row& row) {
+  return {.schedule = row.text("schedule"),
+          .rows = static_cast<int>(row.integer("rows")),
+          .cols = static_cast<int>(row.integer("cols")),
+          .ulysses = static_cast<int>(row.integer("ulysses")),
+          .tokens = parse_token_layout(row.text("tokens")),
+          .kernel = row.text("kernel"),
+          .gradients = parse_precision(row.text("gradients"))};
+}
+
+attention problem_of(const published_row& row) {
+  return {.batch = row.integer("batch"),
+          .heads = row.integer("heads"),
+          .kv_heads = row.integer("kv_heads"),
+          .head_dim = row.integer("head_dim"),
+          .sequence = row.integer("sequence"),
+          .mask = parse_mask(row.text("mask"))};
+}
+
+double predicted_ms(const published_row& row) {
+  const auto s = strategy_of(row);
+  const int ranks = s.rows * s.cols * s.ulysses;
+  const auto p = predict(cluster_of(row), problem_of(row), s, ranks, parse_pass(row.text("pass")));
+  return p.time.value() * 1e3;
+}
+
+/// Kendall's tau: of all pairs that the published times tell apart, those in the predicted order less the others, over all.
+/// NaN without pairs.
+double kendall_tau(const std::vector<point>& points) {
+  int agree = 0, pairs = 0;
+  for (const auto& a : points) {
+    for (const auto& b : points) {
+      if (a.published < b.published * (1 + told_apart)) continue;  // a is slower
+      ++pairs;
+      if (a.predicted != b.predicted) agree += a.predicted > b.predicted ? 1 : -1;
+    }
+  }
+  return static_cast<double>(agree) / pairs;
+}
+
+/// Of the series in which there is an order.
+std::string mean_tau(const std::vector<point>& points) {
+  std::map<std::string, std::vector<point>> series;
+  for (const auto& p : points) series[p.series].push_back(p);
+  double sum = 0, least = 1;
+  int count = 0;
+  for (const auto& [name, members] : series) {
+    const double tau = kendall_tau(members);
+    if (std::isnan(tau)) continue;
+    sum += tau;
+    least = std::min(least, tau);
+    ++count;
+  }
+  return fmt::format(
+      "order within a series: Kendall's tau {:.2f} on average of {} series, {:.2f} at least; pairs "
+      "published within {:.0f} % of each other left out",
+      sum / count, count, least, 100 * told_apart);
+}
+
+}  // namespace
+
+result measured_times(const std::string& table, std::vector<std::string> notes) {
+  const auto rows = published(table);
+  result r{.unit = "ms"};
+  for (const auto& row : rows)
+    r.points.push_back({row.text("series"), row.text("figure"), row.number("time_ms")});
+  std::vector<std::size_t> all(rows.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  parallel_for_each(all, [&](std::size_t i) { r.points[i].predicted = predicted_ms(rows[i]); });
+  r.assumptions = {"device profiles and clusters as shipped; nothing is fitted to this table"};
+  r.notes = {mean_tau(r.points)};
+  std::move(notes.begin(), notes.end(), std::back_inserter(r.notes));
+  return r;
+}
+
+}  // namespace attnsim::reproduce
