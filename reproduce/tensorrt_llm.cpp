@@ -80,7 +80,7 @@ result tensorrt_llm() {
     if (row.text("figure") == "time") {
       const bool fitted = !rest.contains(source);
       if (fitted) rest[source] = fit_rest(c, s, value);
-      r.points.push_back({fitted ? "one GPU" : "loops, " + source, name_of(s), value,
+      r.points.push_back({fitted ? "one GPU" : "loops in the " + source, name_of(s), value,
                           loop_time(c, s, rest[source]), fitted});
       if (fitted) {
         r.fitted.push_back(fmt::format("{}: a layer outside attention takes {} on one GPU", source,

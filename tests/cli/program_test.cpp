@@ -89,6 +89,20 @@ TEST(plan, quiet_writes_nothing_to_stderr) {
   EXPECT_EQ(run_program(std::string("plan p5 --nodes 1 --quiet") + problem).messages, "");
 }
 
+TEST(reproduce, writes_tables_json_and_csv) {
+  const auto table = run_program("reproduce nccl-tests");
+  ASSERT_EQ(table.exit_code, 0) << table.messages;
+  EXPECT_NE(table.output.find("mean error"), std::string::npos);
+  const auto answer = json::parse(run_program("reproduce nccl-tests --format json").output);
+  ASSERT_EQ(answer.size(), 1u);
+  const auto point = answer[0]["points"][0];
+  EXPECT_DOUBLE_EQ(point["error"].get<double>(),
+                   point["predicted"].get<double>() / point["published"].get<double>() - 1);
+  EXPECT_EQ(run_program("reproduce nccl-tests --format csv")
+                .output.find("study,series,figure,published,predicted,error,fitted\nnccl-tests,"),
+            0u);
+}
+
 TEST(topology, lists_shows_and_checks) {
   EXPECT_NE(run_program("topology list").output.find("gb200-nvl72"), std::string::npos);
   EXPECT_EQ(run_program("topology show nd-h100-v5").exit_code, 0);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <map>
 
@@ -85,6 +87,19 @@ TEST(studies, mesh_traffic_equals_the_formula) {
   const double l = 4.0 / (128 * 2);
   EXPECT_NEAR(predicted(result_of("mesh"), "traffic saved on 256 GPUs, largest"),
               1 - (297 + 21 * l) / 2044, 1e-6);
+}
+
+/// Half of the sizes are predicted from the others, so no prediction is the figure itself.
+TEST(studies, kernel_rates_are_predicted_without_the_figure_itself) {
+  const auto& points = result_of("flash-attention").points;
+  const auto exact = std::count_if(points.begin(), points.end(),
+                                   [](const point& p) { return std::abs(p.error()) < 1e-6; });
+  EXPECT_EQ(exact, 0);
+}
+
+/// Two ranks, all-reduce: each sends half of the buffer twice, so time is bytes / (300 GB/s x 0.39) plus microseconds.
+TEST(studies, all_reduce_of_two_ranks_runs_at_the_rate_of_their_link) {
+  EXPECT_NEAR(predicted(result_of("nccl-tests"), "2x H100 NVLink bridge all-reduce"), 117, 0.2);
 }
 
 TEST(studies, nothing_on_64_gpus_is_fitted) {
