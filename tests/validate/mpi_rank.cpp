@@ -1,5 +1,5 @@
-// The MPI program of mpi_test: every strategy on as many ranks as the job has, one layout, mask,
-// pass and type after the other, against the oracle. Prints what fails; the exit code says whether.
+// The MPI program of mpi_test: strategies on as many ranks as the job has (on many, not all), one layout,
+// mask, pass and type after the other, against the oracle. Prints what fails; the exit code says whether.
 //   mpi_rank             as above
 //   mpi_rank kill RANK   a ring in which that rank ends by SIGKILL
 //   mpi_rank hang RANK   a ring in which that rank stops: the others give up after 3 s
@@ -37,24 +37,28 @@ bool is_correct(transport& net, const strategy& s, const attention& a, pass_kind
 }
 
 bool all_correct(transport& net) {
-  int turn = 0;
+  int turn = 0, runs = 0;
   bool correct = true;
   const int ranks = net.ranks();
+  const int stride = ranks > 9 ? 11 : ranks > 4 ? 7 : ranks > 2 ? 3 : 1;
   for (auto s : strategies(ranks, {.heads = 4, .kv_heads = 4})) {
     for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
-      ++turn;
-      s.tokens = token_layout(turn % 3);
+      if (++turn % stride != 0) continue;
+      const int variant = turn / stride;
+      s.tokens = token_layout(variant % 3);
       const attention a{.heads = 4,
-                        .kv_heads = 4 >> turn % 3,
+                        .kv_heads = 4 >> variant % 3,
                         .head_dim = 16,
                         .sequence = std::max(2, 32 / ranks) * 2 * ranks,
-                        .padding = turn % 4,
-                        .mask = mask_kind(turn / 2 % 2),
-                        .dtype = data_type(turn % 7 % 3)};
+                        .padding = variant % 4,
+                        .mask = mask_kind(variant / 2 % 2),
+                        .dtype = data_type(variant % 7 % 3)};
+      if (!refusal(s, a).empty()) continue;
+      ++runs;
       correct = is_correct(net, s, a, pass) && correct;
     }
   }
-  if (net.rank() == 0) fmt::print("{} runs\n", turn);
+  if (net.rank() == 0) fmt::print("{} runs\n", runs);
   return correct;
 }
 
