@@ -7,7 +7,10 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "cli/trace.hpp"
+#include "cli/write_file.hpp"
 #include "model/error.hpp"
+#include "sim/simulator.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -17,13 +20,27 @@ struct predict_flags {
   workload_flags workload;
   strategy_flags strategy;
   output_flags output;
-  std::string by = "simulation";
+  std::string by = "simulation", trace;
 };
 
 reader_kind parse_reader(const std::string& text) {
   if (text == "simulation") return reader_kind::simulation;
   if (text == "analytic") return reader_kind::analytic;
   throw input_error("--by", text, "expected one of: simulation, analytic");
+}
+
+/// The passes one after the other.
+std::string trace_of(const cluster& c, const prediction& p) {
+  trace t;
+  seconds offset;
+  for (const auto& pass : p.passes) {
+    const instance i(c, p.problem, p.chosen, pass.pass);
+    const auto times = simulate(i, {.record = true, .record_links = true});
+    t.add("predicted", i.program(), times, offset);
+    t.add_links(c.network, times, offset);
+    offset += times.duration();
+  }
+  return t.str();
 }
 
 void run(const predict_flags& flags) {
@@ -34,6 +51,7 @@ void run(const predict_flags& flags) {
   const auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
   const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
   const auto p = predict(c, problem, chosen, ranks, flags.workload.read_pass(), by);
+  if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, p));
   switch (format) {
     case output_format::table:
       fmt::print("{}", to_table(p));
@@ -62,6 +80,8 @@ void add_predict(CLI::App& app) {
   flags->strategy.add_to(*command, true);
   flags->output.add_to(*command);
   command->add_option("--by", flags->by, "simulation or analytic")->capture_default_str();
+  command->add_option("--trace", flags->trace,
+                      "write the simulated timeline to this file, for ui.perfetto.dev");
   command->footer(
       "Examples:\n"
       "  attnsim predict nd-h100-v5 --seq 1M --model llama3-70b --schedule ring\n"

@@ -11,6 +11,7 @@
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
+#include "cli/trace.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "validate/devices.hpp"
@@ -32,7 +33,7 @@ struct validate_flags {
   strategy_flags strategy;
   output_flags output;
   std::string transport = "inprocess", kernel = "cpu", emulate = "none", repeats = "3",
-              time_out = "60", timelines, cases;
+              time_out = "60", timelines, trace, cases;
   bool times_only = false, graph = false;
 
   /// What a case may say; the rest is common to all.
@@ -133,6 +134,18 @@ ordered_json to_json(const schedule& program, const timeline& t) {
     ranks.push_back({{"rank", rank.rank}, {"intervals", std::move(intervals)}});
   }
   return {{"class_of_rank", t.class_of}, {"ranks", std::move(ranks)}};
+}
+
+/// Pass by pass, both from the same moment.
+std::string trace_of(const validation& v) {
+  trace t;
+  seconds offset;
+  for (const auto& p : v.passes) {
+    t.add("predicted", p.program, p.predicted, offset);
+    t.add("measured", p.program, p.measured, offset);
+    offset += std::max(p.predicted.duration(), p.measured.duration());
+  }
+  return t.str();
 }
 
 ordered_json timelines_of(const validation& v) {
@@ -277,6 +290,7 @@ void run(const validate_flags& flags) {
   if (done.result.rank == 0) {
     if (!flags.timelines.empty())
       write_file("--timelines", flags.timelines, timelines_of(done.result).dump(1) + "\n");
+    if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(done.result));
     print(done.result, done.predicted, format);
   }
   require_passed(done.result.passed);
@@ -319,6 +333,8 @@ void add_validate(CLI::App& app) {
       "--cases", flags->cases,
       "many runs in one job: a file with the flags of one a line, '#' for comments; "
       "prints a JSON object a line");
+  command->add_option("--trace", flags->trace,
+                      "write both timelines, side by side, to this file, for ui.perfetto.dev");
   command->add_option("--timelines", flags->timelines,
                       "write predicted and measured timelines to this JSON file");
   command->footer(

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace attnsim {
@@ -65,6 +67,38 @@ TEST(predict, closed_form_and_simulation_are_close_on_one_node) {
     return json::parse(r.output)["time_s"].get<double>();
   };
   EXPECT_NEAR(time("simulation") / time("analytic"), 1, 0.3);
+}
+
+/// Perfetto's rules: on a thread of a process one thing after another. The last ends when the
+/// prediction says.
+TEST(predict, traces_what_it_simulates) {
+  const temporary_folder folder;
+  const auto file = folder.file("trace.json");
+  const auto r = run_program(std::string("predict dgx-h100 --nodes 1 --format json --trace ") +
+                             file + problem);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto trace = json::parse(std::ifstream(file));
+  std::map<std::pair<int, int>, double> until;
+  double end = 0;
+  bool has_load = false;
+  for (const auto& e : trace["traceEvents"]) {
+    has_load = has_load || e["ph"] == "C";
+    if (e["ph"] != "X") continue;
+    auto& before = until[{e["pid"], e["tid"]}];
+    EXPECT_GE(e["ts"].get<double>(), before - 1e-6);
+    before = e["ts"].get<double>() + e["dur"].get<double>();
+    end = std::max(end, before);
+  }
+  EXPECT_TRUE(has_load);
+  EXPECT_NEAR(end * 1e-6, json::parse(r.output)["time_s"].get<double>(), 2e-9);
+}
+
+TEST(predict, no_trace_where_it_cannot_be_written) {
+  const auto r =
+      run_program(std::string("predict dgx-h100 --nodes 1 --trace /nowhere/t.json") + problem);
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_EQ(r.messages,
+            "attnsim: --trace: '/nowhere/t.json': expected a file that can be written\n");
 }
 
 TEST(plan, ranks_candidates) {
