@@ -64,7 +64,7 @@ std::vector<int> expanded(const std::vector<int>& places, int block) {
 
 std::vector<int> custom(std::string_view list, const std::string& placement, int ranks,
                         int available) {
-  const auto fail = [&] [[noreturn]] () {
+  const auto fail = [&] {
     throw input_error(
         "--placement", placement,
         fmt::format("expected custom: and {} distinct devices of 0 to {}", ranks, available - 1));

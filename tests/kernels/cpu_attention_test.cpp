@@ -183,7 +183,7 @@ TEST(attention_forward, two_keys_on_paper) {
   const float value[] = {10, 20};
   float output = 0;
   float lse = 0;
-  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, tensor_view{&output},
+  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, tensor_view<float>{&output},
                            {&lse});
   EXPECT_FLOAT_EQ(output, 17.5f);
   EXPECT_FLOAT_EQ(lse, std::log(4.0f));
@@ -197,7 +197,7 @@ TEST(attention_forward, scores_beyond_exp_do_not_overflow) {
   const float value[] = {10, 20};
   float output = 0;
   float lse = 0;
-  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, tensor_view{&output},
+  attention_forward<float>(shape, {&query}, {key, 0, 1}, {value, 0, 1}, tensor_view<float>{&output},
                            {&lse});
   EXPECT_FLOAT_EQ(output, 10);
   EXPECT_FLOAT_EQ(lse, 1000);
