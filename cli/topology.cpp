@@ -93,7 +93,7 @@ void show(const cluster_flags& flags) {
 }  // namespace
 
 void add_topology(CLI::App& app) {
-  auto* topology = app.add_subcommand("topology", "clusters: list, show, check");
+  auto* topology = app.add_subcommand("topology", "clusters: list, show, check, import");
   topology->require_subcommand(1);
   topology->add_subcommand("list", "the shipped clusters and devices")->callback(list);
   const auto add = [&](const char* name, const char* help, void (*run)(const cluster_flags&)) {
@@ -102,6 +102,7 @@ void add_topology(CLI::App& app) {
     flags->add_to(*command);
     command->callback([flags, run] { run(*flags); });
   };
+  add_import(*topology);
   add("show", "links and routes of a cluster", show);
   add("check", "read a cluster and report the first mistake", check_file);
 }

@@ -1,0 +1,66 @@
+#include "formats/formats.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "formats/xml.hpp"
+
+namespace attnsim::formats {
+namespace {
+
+template <const char* Root>
+bool has_root(std::string_view text) {
+  return xml_root_name(text) == Root;
+}
+constexpr char system_root[] = "system", graphs_root[] = "graphs";
+
+bool starts_with_gpu0(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  return text.starts_with("GPU0");
+}
+
+constexpr format formats[] = {
+    {"nccl-topology", "NCCL topology XML: NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE",
+     has_root<system_root>, read_nccl_topology},
+    {"nccl-graph", "NCCL graph XML: NCCL_GRAPH_FILE, NCCL_GRAPH_DUMP_FILE", has_root<graphs_root>,
+     read_nccl_graph},
+    {"nvidia-smi", "nvidia-smi topo -m", starts_with_gpu0, read_nvidia_smi},
+};
+
+std::string names() {
+  std::string list;
+  for (const auto& f : formats) list += fmt::format("{}{}", list.empty() ? "" : ", ", f.name);
+  return list;
+}
+
+const format& find_format(const source& from, const std::string& as) {
+  for (const auto& f : formats) {
+    if (as.empty() ? f.detect(from.text) : f.name == as) return f;
+  }
+  if (!as.empty()) throw input_error("--as", as, "expected one of: " + names());
+  throw input_error(fmt::format("{}: of no known format; --as one of: {}", from.name, names()));
+}
+
+}  // namespace
+
+std::span<const format> known_formats() {
+  return formats;
+}
+
+topology read_topology(const source& from, const settings& given, const std::string& as) {
+  const auto& format = find_format(from, as);
+  try {
+    auto result = format.read(from, given);
+    const auto file = std::filesystem::path(from.name).filename().string();
+    for (auto* list : {&result.said.read, &result.said.assumed, &result.said.missing}) {
+      for (auto& line : *list) line = fmt::format("{}: {}", file, line);
+    }
+    return result;
+  } catch (const std::length_error& e) {
+    throw input_error(fmt::format("{}: {}", from.name, e.what()));
+  }
+}
+
+}  // namespace attnsim::formats
