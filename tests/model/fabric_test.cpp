@@ -506,7 +506,7 @@ TEST(no_fabric, joins_the_devices_of_one_node) {
 TEST(build_fabric, refuses_unknown_kinds) {
   EXPECT_ERROR(read_text(singles(2, "{kind: mesh}")), input_error,
                "c.yaml:6: fabric.kind: 'mesh': expected one of: star, fat-tree, rail-optimized, "
-               "dragonfly, torus, multi-plane, none");
+               "dragonfly, torus, multi-plane, graph, none");
   EXPECT_ERROR(read_text(singles(2, "{kind: star, bandwidth: 1 GB/s}")), input_error,
                "c.yaml:6: fabric.bandwidth: unknown key; expected one of: kind");
 }
