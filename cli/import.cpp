@@ -56,12 +56,12 @@ void run(const import_flags& flags) {
   }
   const auto machine = formats::combine(std::move(read), given);
   const auto stem = std::filesystem::path(flags.files.front()).stem().string();
-  const auto text = formats::write_cluster_file(
+  const auto file = formats::write_cluster_file(
       machine, {.name = flags.name.empty() ? stem : flags.name,
                 .fabric = flags.fabric,
                 .nodes = flags.nodes.empty() ? 0 : parse_count("--nodes", flags.nodes)});
-  for (const auto& line : machine.said.warnings) fmt::print(stderr, "warning: {}\n", line);
-  flags.out.empty() ? fmt::print("{}", text) : write_file("--out", flags.out, text);
+  for (const auto& line : file.warnings) fmt::print(stderr, "warning: {}\n", line);
+  flags.out.empty() ? fmt::print("{}", file.text) : write_file("--out", flags.out, file.text);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "formats/from_cluster.hpp"
 #include "formats/hardware.hpp"
+#include "formats/warnings.hpp"
 #include "model/cluster.hpp"
 
 namespace attnsim::formats {
@@ -101,9 +103,19 @@ void write_nodes(std::string& out, const machine& m, const cluster_file_settings
   }
 }
 
+/// Reads the file back: what to warn of in the cluster that it makes.
+notes check(const std::string& text, const std::string& name) {
+  try {
+    const auto c = read_cluster(config_node::parse_text(text, name));
+    return {.read = {}, .assumed = {}, .missing = {}, .warnings = warnings_of(from_cluster(c))};
+  } catch (const input_error& e) {
+    throw input_error(fmt::format("what was read makes no cluster: {}", e.what()));
+  }
+}
+
 }  // namespace
 
-std::string write_cluster_file(const machine& m, const cluster_file_settings& given) {
+cluster_file write_cluster_file(const machine& m, const cluster_file_settings& given) {
   auto said = m.said;
   const bool by_nodes = m.inside.what == scope::node;
   const auto& device = m.inside.device;
@@ -113,25 +125,24 @@ std::string write_cluster_file(const machine& m, const cluster_file_settings& gi
     said.missing.push_back("the network between nodes: --fabric, or a file of the fabric");
     said.assumed.push_back("a star: one switch that never limits");
   }
+  std::string body = fmt::format("name: {}\ndevice: {}\n", quoted(given.name),
+                                 device.empty() ? "ideal" : quoted(device));
+  if (by_nodes) {
+    write_nodes(body, m, given);
+  } else {
+    body += "graph:\n";
+    write_graph(body, m.inside, "  ", true, [](const part&) { return true; });
+  }
+  said.add(check(body, given.name));
   std::string out;
   write_notes(out, "Read", said.read);
   write_notes(out, "Assumed", said.assumed);
   write_notes(out, "Missing", said.missing);
   write_notes(out, "Warning", said.warnings);
-  out += fmt::format("name: {}\ndevice: {}\n", quoted(given.name),
-                     device.empty() ? "ideal" : quoted(device));
-  if (by_nodes) {
-    write_nodes(out, m, given);
-  } else {
-    out += "graph:\n";
-    write_graph(out, m.inside, "  ", true, [](const part&) { return true; });
+  for (std::size_t n = 0; n < m.names.size(); ++n) {
+    out += one_line(fmt::format("# node{}: {}", n, m.names[n])) + "\n";
   }
-  try {
-    read_cluster(config_node::parse_text(out, given.name));
-  } catch (const input_error& e) {
-    throw input_error(fmt::format("what was read makes no cluster: {}", e.what()));
-  }
-  return out;
+  return {out + body, said.warnings};
 }
 
 }  // namespace attnsim::formats

@@ -14,8 +14,13 @@ struct cluster_file_settings {
   std::int64_t nodes = 0;  ///< how many; 0: as read
 };
 
-/// YAML under a comment of what was read, assumed and missing, with the warnings. Throws input_error
-/// when it makes no cluster, such as machines that do not reach each other.
-std::string write_cluster_file(const machine&, const cluster_file_settings&);
+struct cluster_file {
+  std::string
+      text;  ///< YAML under a comment of what was read, assumed and missing, with the warnings
+  std::vector<std::string> warnings;
+};
+
+/// Throws input_error when it makes no cluster, such as machines that do not reach each other.
+cluster_file write_cluster_file(const machine&, const cluster_file_settings&);
 
 }  // namespace attnsim::formats

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "formats/hardware.hpp"
+#include "formats/levels.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -95,6 +96,10 @@ class fabric_builder {
 
   machine build() {
     m_.nodes = static_cast<int>(groups_.size());
+    for (const auto& hosts : groups_) {
+      auto& names = m_.names.emplace_back();
+      for (const auto h : hosts) names += (names.empty() ? "" : ", ") + file_.parts[h].name;
+    }
     build_inside();
     build_fabric();
     return std::move(m_);
@@ -246,7 +251,7 @@ class fabric_builder {
   /// Links between switches without a rate carry together what comes from below.
   void fill_rates(topology& net) {
     const auto cables = cables_of_parts(net);
-    const auto level = levels(net, cables);
+    const auto level = levels_above(net, net.all(part_kind::nic));
     std::vector<std::size_t> order = net.all(part_kind::switch_);
     std::stable_sort(order.begin(), order.end(),
                      [&](auto a, auto b) { return level[a] < level[b]; });
@@ -271,24 +276,6 @@ class fabric_builder {
           "a switch's links to the switches above carry together what comes from below: no "
           "oversubscription");
     }
-  }
-
-  static std::vector<int> levels(const topology& net,
-                                 const std::vector<std::vector<std::size_t>>& cables) {
-    constexpr int far = 1 << 30;
-    std::vector<int> level(net.parts.size(), far);
-    std::vector<std::size_t> queue = net.all(part_kind::nic);
-    for (const auto nic : queue) level[nic] = 0;
-    for (std::size_t next = 0; next < queue.size(); ++next) {
-      const auto at = queue[next];
-      for (const auto i : cables[at]) {
-        const auto other = net.cables[i].from == at ? net.cables[i].to : net.cables[i].from;
-        if (level[other] != far) continue;
-        level[other] = level[at] + 1;
-        queue.push_back(other);
-      }
-    }
-    return level;
   }
 
   const topology& file_;

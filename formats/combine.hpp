@@ -14,6 +14,7 @@ namespace attnsim::formats {
 struct machine {
   topology inside;  ///< of every node (scope::node), or everything (scope::cluster)
   int nodes = 1;
+  std::vector<std::string> names;  ///< of the nodes, where a file tells; else empty
   std::optional<topology> fabric;  ///< switches, and NICs named nodeN.nicI
   notes said;
 };

@@ -14,12 +14,28 @@ template <const char* Root>
 bool has_root(std::string_view text) {
   return xml_root_name(text) == Root;
 }
-constexpr char system_root[] = "system", graphs_root[] = "graphs";
+constexpr char system_root[] = "system", graphs_root[] = "graphs", platform_root[] = "platform",
+               graphml_root[] = "graphml";
 
 bool starts_with_gpu0(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   return text.starts_with("GPU0");
 }
+
+/// Whether a line begins with this key.
+template <const char* Key>
+bool has_key(std::string_view text) {
+  return text.starts_with(Key) || text.find(std::string("\n") + Key) != std::string_view::npos;
+}
+constexpr char blocks_key[] = "blocks:", npus_key[] = "npus_count:", tiers_key[] = "Tiers ",
+               device_key[] = "device:";
+
+/// Whether JSON names this key.
+template <const char* Key>
+bool has_json_key(std::string_view text) {
+  return trimmed(text).starts_with('{') && text.find(Key) != std::string_view::npos;
+}
+constexpr char gpus_key[] = "\"gpus_per_node\"";
 
 constexpr format formats[] = {
     {"nccl-topology", "NCCL topology XML: NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE",
@@ -27,6 +43,15 @@ constexpr format formats[] = {
     {"nccl-graph", "NCCL graph XML: NCCL_GRAPH_FILE, NCCL_GRAPH_DUMP_FILE", has_root<graphs_root>,
      read_nccl_graph},
     {"nvidia-smi", "nvidia-smi topo -m", starts_with_gpu0, read_nvidia_smi},
+    {"slurm", "Slurm topology.conf, scontrol show topology", is_slurm, read_slurm},
+    {"topograph", "NVIDIA topograph model YAML", has_key<blocks_key>, read_topograph},
+    {"ibnetdiscover", "ibnetdiscover, ibsim", is_ibnetdiscover, read_ibnetdiscover},
+    {"astra-sim", "ASTRA-sim analytical network YAML", has_key<npus_key>, read_astra_sim},
+    {"htsim", "htsim fat tree", has_key<tiers_key>, read_htsim},
+    {"simgrid", "SimGrid platform XML", has_root<platform_root>, read_simgrid},
+    {"taccl", "TACCL topology JSON", has_json_key<gpus_key>, read_taccl},
+    {"graphml", "GraphML", has_root<graphml_root>, read_graphml},
+    {"attnsim", "a cluster file of attnsim", has_key<device_key>, read_own},
 };
 
 std::string names() {

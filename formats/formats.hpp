@@ -33,5 +33,17 @@ topology read_topology(const source&, const settings&, const std::string& as = "
 topology read_nccl_topology(const source&, const settings&);
 topology read_nccl_graph(const source&, const settings&);
 topology read_nvidia_smi(const source&, const settings&);
+topology read_slurm(const source&, const settings&);
+topology read_topograph(const source&, const settings&);
+topology read_ibnetdiscover(const source&, const settings&);
+topology read_astra_sim(const source&, const settings&);
+topology read_htsim(const source&, const settings&);
+topology read_simgrid(const source&, const settings&);
+topology read_taccl(const source&, const settings&);
+topology read_graphml(const source&, const settings&);
+topology read_own(const source&, const settings&);
+
+bool is_slurm(std::string_view text);
+bool is_ibnetdiscover(std::string_view text);
 
 }  // namespace attnsim::formats

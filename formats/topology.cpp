@@ -65,7 +65,11 @@ topology topology::node(int number) const {
   topology inside{.what = scope::node, .device = device, .nic_rate = nic_rate, .said = said};
   std::vector<std::size_t> place(parts.size(), parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].node == number) place[i] = inside.add(parts[i].kind, parts[i].name, 0);
+    if (parts[i].node != number) continue;
+    const auto& name = parts[i].name;
+    const auto prefix = fmt::format("node{}.", number);
+    place[i] =
+        inside.add(parts[i].kind, name.starts_with(prefix) ? name.substr(prefix.size()) : name, 0);
   }
   for (auto c : cables) {
     if (place[c.from] == parts.size() || place[c.to] == parts.size()) continue;

@@ -56,8 +56,9 @@ struct topology {
 
   std::size_t count(part_kind) const;
   std::vector<std::size_t> all(part_kind) const;
-  int nodes() const;                ///< one more than the highest node number of a device
-  topology node(int number) const;  ///< the parts of a node and the cables among them
+  int nodes() const;  ///< one more than the highest node number of a device
+  /// The parts of a node and the cables among them; names lose the prefix "nodeN.".
+  topology node(int number) const;
 };
 
 /// Cables by part: each cable stands at both of its ends.

@@ -22,7 +22,7 @@ topology node_with_nic() {
 
 TEST(write_cluster_file, says_what_was_read_and_reads_back) {
   machine m{.inside = node_with_nic(), .said = {.read = {"one\nline"}, .warnings = {"careful"}}};
-  const auto text = write_cluster_file(m, {.name = "my cluster", .nodes = 3});
+  const auto text = write_cluster_file(m, {.name = "my cluster", .nodes = 3}).text;
   EXPECT_THAT(text, StartsWith("# Read: one line\n# Assumed: a star: one switch that never limits\n"
                                "# Missing: the network between nodes: --fabric, or a file of the "
                                "fabric\n# Warning: careful\nname: \"my cluster\"\n"));
@@ -37,7 +37,7 @@ TEST(write_cluster_file, says_what_was_read_and_reads_back) {
 TEST(write_cluster_file, takes_a_fabric_line) {
   const machine m{.inside = node_with_nic(), .nodes = 2, .said = {}};
   const auto text =
-      write_cluster_file(m, {.name = "c", .fabric = "{kind: fat-tree, nodes_per_leaf: 1}"});
+      write_cluster_file(m, {.name = "c", .fabric = "{kind: fat-tree, nodes_per_leaf: 1}"}).text;
   EXPECT_THAT(text, HasSubstr("\nnodes: 2\n"));
   EXPECT_THAT(text, HasSubstr("\nfabric: {kind: fat-tree, nodes_per_leaf: 1}\n"));
   EXPECT_THAT(text, Not(HasSubstr("never limits")));
@@ -51,7 +51,7 @@ TEST(write_cluster_file, a_whole_cluster_is_an_explicit_graph) {
   const auto a = all.add(part_kind::device, "a", 0), b = all.add(part_kind::device, "b", 1);
   all.join(a, b, bandwidth(5e9), {}, link_kind::network, false);
   all.join(b, a, bandwidth(6e9), {}, link_kind::network, false);
-  const auto text = write_cluster_file({.inside = all, .said = {}}, {.name = "c"});
+  const auto text = write_cluster_file({.inside = all, .said = {}}, {.name = "c"}).text;
   EXPECT_THAT(text, HasSubstr("device: ideal\ngraph:\n  vertices:\n"
                               "  - {name: a, kind: device, node: 0}\n"));
   EXPECT_EQ(read_cluster(config_node::parse_text(text, "c")).network.links().size(), 2u);
@@ -62,7 +62,7 @@ TEST(write_cluster_file, refuses_parts_that_cannot_reach_each_other) {
   all.add(part_kind::device, "a", 0);
   all.add(part_kind::device, "b", 1);
   EXPECT_ERROR(write_cluster_file({.inside = all, .said = {}}, {.name = "c"}), input_error,
-               "what was read makes no cluster: c:5: graph.links: '': no path from a to b");
+               "what was read makes no cluster: c:4: graph.links: '': no path from a to b");
 }
 
 }  // namespace

@@ -9,10 +9,12 @@ namespace attnsim::formats {
 namespace {
 
 TEST(read_topology, tells_what_it_knows) {
+  const std::string names =
+      "nccl-topology, nccl-graph, nvidia-smi, slurm, topograph, ibnetdiscover, astra-sim, htsim, "
+      "simgrid, taccl, graphml, attnsim";
   EXPECT_ERROR(read_text("what is this?"), input_error,
-               "f: of no known format; --as one of: nccl-topology, nccl-graph, nvidia-smi");
-  EXPECT_ERROR(read_text("", {}, "visio"), input_error,
-               "--as: 'visio': expected one of: nccl-topology, nccl-graph, nvidia-smi");
+               "f: of no known format; --as one of: " + names);
+  EXPECT_ERROR(read_text("", {}, "visio"), input_error, "--as: 'visio': expected one of: " + names);
 }
 
 TEST(read_topology, as_overrides_what_the_text_shows) {
