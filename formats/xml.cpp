@@ -93,8 +93,10 @@ std::string_view xml_root_name(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     if (!text.starts_with('<')) return {};
     if (!text.starts_with("<?") && !text.starts_with("<!")) break;
-    const std::string_view close = text.starts_with("<!--") ? "-->" : ">";
-    const auto end = text.find(close);
+    const bool is_comment = text.starts_with("<!--");
+    const bool has_subset = !is_comment && text.find('[') < text.find('>');  // <!DOCTYPE a [...]>
+    const std::string_view close = is_comment ? "-->" : ">";
+    const auto end = text.find(close, has_subset ? text.find(']') : 0);
     if (end == std::string_view::npos) return {};
     text.remove_prefix(end + close.size());
   }

@@ -43,6 +43,7 @@ TEST(xml_file, refuses_other_roots_and_deep_nesting) {
 TEST(xml_root_name, skips_what_comes_before) {
   EXPECT_EQ(xml_root_name("\xef\xbb\xbf<?xml version='1.0'?>\n<!DOCTYPE p><!-- <q> -->\n<r s='1'>"),
             "r");
+  EXPECT_EQ(xml_root_name("<!DOCTYPE p [<!ENTITY x \"y\"> ]><r/>"), "r");
   EXPECT_EQ(xml_root_name("<r/>"), "r");
   EXPECT_EQ(xml_root_name("text <r/>"), "");
   EXPECT_EQ(xml_root_name("<!-- open"), "");
