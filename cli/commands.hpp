@@ -9,6 +9,7 @@ void add_predict(CLI::App&);
 void add_plan(CLI::App&);
 void add_reproduce(CLI::App&);
 void add_topology(CLI::App&);
+void add_import(CLI::App& topology);
 void add_schedules(CLI::App&);
 void add_completion(CLI::App&);
 void add_validate(CLI::App&);  ///< where the executor is built

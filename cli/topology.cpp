@@ -6,6 +6,11 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "cli/write_file.hpp"
+#include "formats/drawing.hpp"
+#include "formats/exports.hpp"
+#include "formats/from_cluster.hpp"
+#include "formats/warnings.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -21,11 +26,18 @@ std::string count(std::size_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
+/// Every command that reads a cluster warns of its wiring on stderr.
+void warn(const cluster& c) {
+  for (const auto& line : formats::warnings_of(formats::from_cluster(c)))
+    fmt::print(stderr, "warning: {}\n", line);
+}
+
 void check_file(const cluster_flags& flags) {
   const auto c = flags.read();
   fmt::print("{}: {}, {}, all devices reach each other\n", c.name,
              count(static_cast<std::size_t>(c.devices()), "device"),
              count(c.network.links().size(), "link"));
+  warn(c);
 }
 
 /// Links by what they join, with count, bandwidth and latency.
@@ -80,30 +92,51 @@ std::string route_table(const network& net) {
   return table.str();
 }
 
-void show(const cluster_flags& flags) {
+void show(const cluster_flags& flags, const std::string& svg) {
   const auto c = flags.read();
+  if (!svg.empty()) write_file("--svg", svg, formats::draw_svg(c));
   fmt::print("{}: {} x {}", c.name, c.devices(), c.device.name);
   if (c.devices_per_node > 0)
     fmt::print(" in {} of {}", count(static_cast<std::size_t>(c.nodes), "node"),
                c.devices_per_node);
-  fmt::print("\n\n{}", link_table(c.network));
-  if (c.devices() > 1) fmt::print("\n{}", route_table(c.network));
+  fmt::print("\n\n{}\n{}", formats::draw_matrix(c), link_table(c.network));
+  if (c.devices() > 1) {
+    fmt::print("\n{}\nbisection bandwidth: {}, {} a device\n", route_table(c.network),
+               to_string(formats::bisection(c)),
+               to_string(formats::bisection(c) / (c.devices() / 2)));
+  }
+  warn(c);
+}
+
+void export_file(const cluster_flags& flags, const std::string& to, const std::string& out) {
+  const auto& format = formats::find_export(to);
+  const auto text = format.write(flags.read());
+  out.empty() ? fmt::print("{}", text) : write_file("--out", out, text);
 }
 
 }  // namespace
 
 void add_topology(CLI::App& app) {
-  auto* topology = app.add_subcommand("topology", "clusters: list, show, check");
+  auto* topology = app.add_subcommand("topology", "clusters: list, show, check, import, export");
   topology->require_subcommand(1);
   topology->add_subcommand("list", "the shipped clusters and devices")->callback(list);
-  const auto add = [&](const char* name, const char* help, void (*run)(const cluster_flags&)) {
-    auto flags = std::make_shared<cluster_flags>();
-    auto* command = topology->add_subcommand(name, help);
-    flags->add_to(*command);
-    command->callback([flags, run] { run(*flags); });
-  };
-  add("show", "links and routes of a cluster", show);
-  add("check", "read a cluster and report the first mistake", check_file);
+  auto flags = std::make_shared<cluster_flags>();
+  auto file = std::make_shared<std::string>(), to = std::make_shared<std::string>();
+  auto* check = topology->add_subcommand("check", "read a cluster and report the first mistake");
+  flags->add_to(*check);
+  check->callback([flags] { check_file(*flags); });
+  auto* draw = topology->add_subcommand("show", "matrix, links, routes and bisection of a cluster");
+  flags->add_to(*draw);
+  draw->add_option("--svg", *file, "also draw the network to this file");
+  draw->callback([flags, file] { show(*flags, *file); });
+  add_import(*topology);
+  auto* write = topology->add_subcommand("export", "a cluster as another program's file");
+  flags->add_to(*write);
+  std::string help = "one of:";
+  for (const auto& f : formats::export_formats()) help += fmt::format("\n  {}: {}", f.name, f.what);
+  write->add_option("--to", *to, help)->required();
+  write->add_option("--out", *file, "write it here");
+  write->callback([flags, to, file] { export_file(*flags, *to, *file); });
 }
 
 }  // namespace attnsim::cli

@@ -14,9 +14,10 @@
 // Bandwidths are those of one direction and latencies those of one link. Optional: a latency
 // (zero), `node` with one device a node, `nics` and `fabric` with one node. What the keys of each
 // kind mean stands at the head of its file:
-//   node    nvswitch, full-mesh, pcie, nvlink-pairs, none                           model/nodes
+//   node    nvswitch, full-mesh, pcie, nvlink-pairs, graph, none                    model/nodes
 //   nics    attach: one-per-device, or shared: device d has NIC d x per_node / devices_per_node
-//   fabric  star, fat-tree, rail-optimized, dragonfly, torus, multi-plane, none     model/fabrics
+//   fabric  star, fat-tree, rail-optimized, dragonfly, torus, multi-plane, graph,
+//           none                                                                    model/fabrics
 // Instead of nodes ... fabric, a file may give the network link by link: `graph`,
 // model/explicit_graph.hpp.
 //

@@ -6,14 +6,35 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "model/read_file.hpp"
 
 namespace attnsim {
 namespace {
 
-constexpr std::uintmax_t largest_file = 64u << 20;
+/// Refuses text whose aliases multiply its values without bound: walks the values as a reader would.
+class alias_check {
+ public:
+  alias_check(const std::string& text, const std::string& name)
+      : left_(std::max<std::size_t>(text.size(), 100'000)), name_(name) {}
+
+  void walk(const YAML::Node& node, int depth = 0) {
+    if (left_-- == 0 || depth > deepest) {
+      throw input_error(fmt::format("{}:{}: expected no aliases that multiply its values", name_,
+                                    node.Mark().line + 1));
+    }
+    if (node.IsSequence()) {
+      for (const auto& item : node) walk(item, depth + 1);
+    } else if (node.IsMap()) {
+      for (const auto& entry : node) walk(entry.second, depth + 1);
+    }
+  }
+
+ private:
+  static constexpr int deepest = 600;  ///< yaml-cpp refuses deeper text without aliases
+  std::size_t left_;
+  const std::string& name_;
+};
 
 YAML::Node parse_value(std::string_view key_path, const std::string& value) {
   try {
@@ -67,15 +88,7 @@ T convert(const std::string& text) {
 }  // namespace
 
 config_node config_node::load(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) throw input_error(fmt::format("{}: cannot be read: {}", path, error.message()));
-  if (size > largest_file) throw input_error(fmt::format("{}: larger than 64 MiB", path));
-  std::ifstream stream(path);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) throw input_error(fmt::format("{}: cannot be read", path));
-  return parse_text(text.str(), path);
+  return parse_text(read_file(path), path);
 }
 
 config_node config_node::parse_text(const std::string& text, const std::string& name) {
@@ -83,6 +96,7 @@ config_node config_node::parse_text(const std::string& text, const std::string& 
     auto node = YAML::Load(text);
     if (!node.IsMap())
       throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
+    if (text.find('*') != std::string::npos) alias_check(text, name).walk(node);
     return config_node(std::move(node), name, "", std::make_shared<flags>());
   } catch (const YAML::Exception& e) {
     throw input_error(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));

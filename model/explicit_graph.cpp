@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <unordered_map>
+#include <optional>
 
 #include "model/named.hpp"
 
@@ -23,7 +23,6 @@ constexpr name_table<vertex_kind, 3> vertex_kinds{{
 }};
 constexpr int most_nodes = 1 << 20;
 
-/// Latency in picoseconds and hops as one number that orders by latency first.
 using length = std::int64_t;
 constexpr length unreachable = std::numeric_limits<length>::max();
 
@@ -38,59 +37,63 @@ struct edge {
 };
 using graph_type = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, edge>;
 
-class shortest_path_router : public router {
+class shortest_path_router : public graph_router {
  public:
-  explicit shortest_path_router(const network& net)
-      : links_(net.links().begin(), net.links().end()),
+  shortest_path_router(const network& net, std::vector<vertex_id> ends, link_id first_link)
+      : ends_(std::move(ends)),
+        first_link_(first_link),
+        links_(net.links().begin() + first_link, net.links().end()),
         into_(net.vertices().size()),
-        lengths_(static_cast<std::size_t>(net.devices())),
-        computed_(static_cast<std::size_t>(net.devices())) {
-    std::vector<std::pair<vertex_id, vertex_id>> ends;
+        lengths_(ends_.size()),
+        computed_(ends_.size()) {
+    std::vector<std::pair<vertex_id, vertex_id>> pairs;
     std::vector<edge> weights;
     for (link_id i = 0; i < links_.size(); ++i) {
-      ends.emplace_back(links_[i].from, links_[i].to);
+      pairs.emplace_back(links_[i].from, links_[i].to);
       weights.push_back({length_of(links_[i])});
       into_[links_[i].to].push_back(i);
     }
-    graph_ = graph_type(boost::edges_are_unsorted_multi_pass, ends.begin(), ends.end(),
+    graph_ = graph_type(boost::edges_are_unsorted_multi_pass, pairs.begin(), pairs.end(),
                         weights.begin(), net.vertices().size());
-    for (int d = 0; d < net.devices(); ++d) devices_.push_back(net.device(d));
   }
 
   void route(int from, int to, std::vector<link_id>& path) const override {
     const auto& lengths = lengths_from(from);
     const auto first = path.size();
     auto flow = flow_hash(from, to);
-    for (auto at = device(to); at != device(from); at = links_[path.back()].from) {
-      path.push_back(shortest_link_into(at, lengths, flow));
+    for (auto at = end(to); at != end(from); at = links_[path.back() - first_link_].from) {
+      path.push_back(first_link_ + shortest_link_into(at, lengths, flow));
       flow = flow_hash(static_cast<int>(flow & 0x7fffffff), to);
     }
     std::reverse(path.begin() + static_cast<std::ptrdiff_t>(first), path.end());
   }
 
-  /// Throws through `fail(from, to)` for a device that another one cannot reach.
-  template <typename Fail>
-  void check_reachable(Fail fail) const {
+  std::int64_t distance(int from, int to) const override { return lengths_from(from)[end(to)]; }
+
+  /// Two ends of which the first cannot reach the second, or nothing.
+  std::optional<std::pair<std::size_t, std::size_t>> find_separated() const {
     std::vector<int> component(boost::num_vertices(graph_));
     boost::strong_components(
         graph_, boost::make_iterator_property_map(component.begin(),
                                                   boost::get(boost::vertex_index, graph_)));
-    for (int d = 1; d < static_cast<int>(devices_.size()); ++d) {
-      if (component[device(d)] == component[device(0)]) continue;
-      lengths_from(0)[device(d)] == unreachable ? fail(0, d) : fail(d, 0);
+    for (std::size_t e = 1; e < ends_.size(); ++e) {
+      if (component[ends_[e]] == component[ends_[0]]) continue;
+      return lengths_from(0)[ends_[e]] == unreachable ? std::pair{std::size_t{0}, e}
+                                                      : std::pair{e, std::size_t{0}};
     }
+    return std::nullopt;
   }
 
  private:
-  vertex_id device(int i) const { return devices_[static_cast<std::size_t>(i)]; }
+  vertex_id end(int i) const { return ends_[static_cast<std::size_t>(i)]; }
 
-  /// From a device to every vertex; worked out when first asked for.
+  /// From an end to every vertex; worked out when first asked for.
   const std::vector<length>& lengths_from(int source) const {
     const auto s = static_cast<std::size_t>(source);
     std::call_once(computed_[s], [&] {
       lengths_[s].resize(boost::num_vertices(graph_));
       boost::dijkstra_shortest_paths(
-          graph_, device(source),
+          graph_, end(source),
           boost::weight_map(boost::get(&edge::weight, graph_))
               .distance_map(boost::make_iterator_property_map(
                   lengths_[s].begin(), boost::get(boost::vertex_index, graph_))));
@@ -111,18 +114,16 @@ class shortest_path_router : public router {
                          [&](link_id i) { return on_shortest(i) && skip-- == 0; });
   }
 
-  std::vector<link> links_;
+  std::vector<vertex_id> ends_;
+  link_id first_link_;
+  std::vector<link> links_;                 ///< those from the first link on, numbered from it
   std::vector<std::vector<link_id>> into_;  ///< links by the vertex they end at
-  std::vector<vertex_id> devices_;
   graph_type graph_;
   mutable std::vector<std::vector<length>> lengths_;
   mutable std::vector<std::once_flag> computed_;
 };
 
-using vertex_names = std::unordered_map<std::string, vertex_id>;
-
-vertex_names read_vertices(const config_node& list, network& net) {
-  vertex_names names;
+void read_vertices(const config_node& list, network& net, vertex_names& names) {
   for (const auto& item : list.items()) {
     item.allow_only({"name", "kind", "node"});
     const auto name = item.get<std::string>("name");
@@ -132,8 +133,6 @@ vertex_names read_vertices(const config_node& list, network& net) {
     if (!names.emplace(name, id).second)
       item.fail("name", "expected a name that no other vertex has");
   }
-  if (net.devices() == 0) list.fail("", "expected at least one vertex of kind device");
-  return names;
 }
 
 void read_link(const config_node& item, const vertex_names& names, network& net) {
@@ -154,19 +153,34 @@ void read_link(const config_node& item, const vertex_names& names, network& net)
 
 }  // namespace
 
-network build_explicit_graph(const config_node& graph) {
+void read_graph(const config_node& graph, network& net, vertex_names names) {
   graph.allow_only({"vertices", "links"});
-  network net;
-  const auto names = read_vertices(graph.at("vertices"), net);
-  if (graph.has("links")) {
-    for (const auto& item : graph.at("links").items()) read_link(item, names, net);
+  if (graph.has("vertices") || names.empty()) read_vertices(graph.at("vertices"), net, names);
+  if (!graph.has("links")) return;
+  for (const auto& item : graph.at("links").items()) read_link(item, names, net);
+}
+
+std::unique_ptr<graph_router> make_shortest_path_router(const network& net,
+                                                        std::vector<vertex_id> ends,
+                                                        link_id first_link,
+                                                        const config_node& graph) {
+  auto router = std::make_unique<shortest_path_router>(net, ends, first_link);
+  if (const auto pair = router->find_separated()) {
+    graph.fail("links", fmt::format("no path from {} to {}", net.name(ends[pair->first]),
+                                    net.name(ends[pair->second])));
   }
-  auto router = std::make_unique<shortest_path_router>(net);
-  router->check_reachable([&](int from, int to) {
-    graph.fail("links", fmt::format("no path from {} to {}", net.name(net.device(from)),
-                                    net.name(net.device(to))));
-  });
-  net.set_router(std::move(router));
+  return router;
+}
+
+network build_explicit_graph(const config_node& graph) {
+  network net;
+  read_graph(graph, net);
+  if (net.devices() == 0) {
+    graph.at("vertices").fail("", "expected at least one vertex of kind device");
+  }
+  std::vector<vertex_id> devices;
+  for (int d = 0; d < net.devices(); ++d) devices.push_back(net.device(d));
+  net.set_router(make_shortest_path_router(net, std::move(devices), 0, graph));
   return net;
 }
 

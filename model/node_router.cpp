@@ -8,6 +8,8 @@
 namespace attnsim {
 namespace {
 
+constexpr int most_nics = 4096;
+
 class node_router : public router {
  public:
   node_router(const node_shape& shape, std::unique_ptr<node_kind> inside, link_id links_of_node,
@@ -23,7 +25,7 @@ class node_router : public router {
     if (node_a == node_b) {
       return within(node_a, path, [&] { inside_->between(a, b, path); });
     }
-    const int exit = fabric_->leaves_on_rail() && shape_.nic_of(a) != shape_.nic_of(b) ? b : a;
+    const int exit = fabric_->leaves_on_rail() && inside_->nic_of(a) != inside_->nic_of(b) ? b : a;
     within(node_a, path, [&] {
       if (exit != a) inside_->between(a, exit, path);
       inside_->to_nic(exit, path);
@@ -34,7 +36,7 @@ class node_router : public router {
 
  private:
   int nic_number(int node, int device) const {
-    return node * shape_.nics.per_node + shape_.nic_of(device);
+    return node * shape_.nics.per_node + inside_->nic_of(device);
   }
 
   /// Renumbers the links that `append` appends from the node's first link.
@@ -52,10 +54,11 @@ class node_router : public router {
   std::unique_ptr<fabric> fabric_;
 };
 
-nic_settings read_nics(const config_node& node, int devices) {
+/// Only a node given link by link may have more NICs than devices.
+nic_settings read_nics(const config_node& node, int devices, bool more_than_devices) {
   node.allow_only({"per_node", "bandwidth", "latency", "attach", "pcie_bandwidth"});
   nic_settings nics;
-  nics.per_node = node.get_within("per_node", 1, devices);
+  nics.per_node = node.get_within("per_node", 1, more_than_devices ? most_nics : devices);
   nics.rate = node.get<bandwidth>("bandwidth");
   nics.latency = node.get<seconds>("latency", {});
   nics.pcie_bandwidth = node.get<bandwidth>("pcie_bandwidth", nics.rate);
@@ -102,7 +105,11 @@ network build_node_network(const config_node& root, int nodes, int devices_per_n
   node_shape shape{.devices = devices_per_node, .nics = {}};
   if (!root.has("fabric") && nodes > 1) root.fail("fabric", "missing");
   const bool joined = root.has("fabric") && root.at("fabric").get<std::string>("kind") != "none";
-  if (joined || root.has("nics")) shape.nics = read_nics(root.at("nics"), devices_per_node);
+  if (joined || root.has("nics")) {
+    const bool is_graph =
+        root.has("node") && root.at("node").get<std::string>("links", "") == "graph";
+    shape.nics = read_nics(root.at("nics"), devices_per_node, is_graph);
+  }
   auto kind = read_inside(root, shape);
   network net;
   const auto nics = build_nodes(net, nodes, shape, *kind);

@@ -7,13 +7,14 @@ namespace {
 
 using maker = std::unique_ptr<fabric> (*)(const config_node&, const fabric_site&);
 
-constexpr name_table<maker, 7> kinds{{
+constexpr name_table<maker, 8> kinds{{
     {make_star, "star"},
     {make_fat_tree, "fat-tree"},
     {make_rail_optimized, "rail-optimized"},
     {make_dragonfly, "dragonfly"},
     {make_torus, "torus"},
     {make_multi_plane, "multi-plane"},
+    {make_fabric_graph, "graph"},
     {make_no_fabric, "none"},
 }};
 

@@ -69,6 +69,7 @@ std::unique_ptr<fabric> make_rail_optimized(const config_node&, const fabric_sit
 std::unique_ptr<fabric> make_dragonfly(const config_node&, const fabric_site&);
 std::unique_ptr<fabric> make_torus(const config_node&, const fabric_site&);
 std::unique_ptr<fabric> make_multi_plane(const config_node&, const fabric_site&);
+std::unique_ptr<fabric> make_fabric_graph(const config_node&, const fabric_site&);
 std::unique_ptr<fabric> make_no_fabric(const config_node&, const fabric_site&);
 
 }  // namespace attnsim

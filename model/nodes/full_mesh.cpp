@@ -6,10 +6,12 @@
 namespace attnsim {
 namespace {
 
-class full_mesh : public node_kind {
+class full_mesh : public regular_node_kind {
  public:
   full_mesh(const config_node& node, const node_shape& shape)
-      : devices_(shape.devices), nics_(shape, shape.devices * (shape.devices - 1)) {
+      : regular_node_kind(shape),
+        devices_(shape.devices),
+        nics_(shape, shape.devices * (shape.devices - 1)) {
     node.allow_only({"links", "bandwidth", "latency"});
     rate_ = node.get<bandwidth>("bandwidth");
     latency_ = node.get<seconds>("latency", {});

@@ -7,11 +7,12 @@ namespace {
 
 using maker = std::unique_ptr<node_kind> (*)(const config_node&, const node_shape&);
 
-constexpr name_table<maker, 5> kinds{{
+constexpr name_table<maker, 6> kinds{{
     {make_nvswitch, "nvswitch"},
     {make_full_mesh, "full-mesh"},
     {make_pcie, "pcie"},
     {make_nvlink_pairs, "nvlink-pairs"},
+    {make_node_graph, "graph"},
     {make_single_device, "none"},
 }};
 

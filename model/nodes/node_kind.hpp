@@ -40,6 +40,9 @@ class node_kind {
  public:
   virtual ~node_kind() = default;
 
+  /// The NIC that serves a device.
+  virtual int nic_of(int device) const = 0;
+
   /// Adds the switches and links of one node, always in the same order.
   virtual void build(network&, const node_vertices&) const = 0;
 
@@ -51,6 +54,16 @@ class node_kind {
 
   /// Whether NVLink leads from every device to every other.
   virtual bool nvlink_joins_all() const { return false; }
+};
+
+/// Kinds in which neighbours share a NIC where there are fewer NICs than devices.
+class regular_node_kind : public node_kind {
+ public:
+  explicit regular_node_kind(const node_shape& shape) : shape_(shape) {}
+  int nic_of(int device) const override { return shape_.nic_of(device); }
+
+ protected:
+  node_shape shape_;
 };
 
 /// Reads `node: {links: KIND, ...}`.
@@ -65,6 +78,7 @@ std::unique_ptr<node_kind> make_nvswitch(const config_node&, const node_shape&);
 std::unique_ptr<node_kind> make_full_mesh(const config_node&, const node_shape&);
 std::unique_ptr<node_kind> make_pcie(const config_node&, const node_shape&);
 std::unique_ptr<node_kind> make_nvlink_pairs(const config_node&, const node_shape&);
+std::unique_ptr<node_kind> make_node_graph(const config_node&, const node_shape&);
 std::unique_ptr<node_kind> make_single_device(const config_node&, const node_shape&);
 
 }  // namespace attnsim

@@ -6,9 +6,10 @@
 namespace attnsim {
 namespace {
 
-class nvlink_pairs : public node_kind {
+class nvlink_pairs : public regular_node_kind {
  public:
-  nvlink_pairs(const config_node& node, const node_shape& shape) : tree_(node.at("pcie"), shape) {
+  nvlink_pairs(const config_node& node, const node_shape& shape)
+      : regular_node_kind(shape), tree_(node.at("pcie"), shape) {
     rate_ = node.get<bandwidth>("bandwidth");
     latency_ = node.get<seconds>("latency", {});
   }

@@ -6,9 +6,10 @@
 namespace attnsim {
 namespace {
 
-class nvswitch : public node_kind {
+class nvswitch : public regular_node_kind {
  public:
-  nvswitch(const config_node& node, const node_shape& shape) : nics_(shape, 2 * shape.devices) {
+  nvswitch(const config_node& node, const node_shape& shape)
+      : regular_node_kind(shape), nics_(shape, 2 * shape.devices) {
     node.allow_only({"links", "bandwidth", "latency"});
     rate_ = node.get<bandwidth>("bandwidth");
     latency_ = node.get<seconds>("latency", {});

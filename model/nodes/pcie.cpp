@@ -6,9 +6,10 @@
 namespace attnsim {
 namespace {
 
-class pcie : public node_kind {
+class pcie : public regular_node_kind {
  public:
-  pcie(const config_node& node, const node_shape& shape) : tree_(node, shape) {}
+  pcie(const config_node& node, const node_shape& shape)
+      : regular_node_kind(shape), tree_(node, shape) {}
 
   void build(network& net, const node_vertices& at) const override { tree_.build(net, at); }
   void between(int from, int to, std::vector<link_id>& path) const override {

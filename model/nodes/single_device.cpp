@@ -5,9 +5,9 @@
 namespace attnsim {
 namespace {
 
-class single_device : public node_kind {
+class single_device : public regular_node_kind {
  public:
-  explicit single_device(const node_shape& shape) : nics_(shape, 0) {}
+  explicit single_device(const node_shape& shape) : regular_node_kind(shape), nics_(shape, 0) {}
 
   void build(network& net, const node_vertices& at) const override { nics_.build(net, at); }
   void between(int, int, std::vector<link_id>&) const override {}

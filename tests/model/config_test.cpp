@@ -1,5 +1,6 @@
 #include "model/config.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -94,6 +95,20 @@ TEST(config_node, files_that_cannot_be_read) {
   std::ofstream(path) << "a: 1\n";
   EXPECT_EQ(config_node::load(path.string()).get<double>("a"), 1);
   std::filesystem::remove(path);
+}
+
+TEST(config_node, refuses_aliases_that_multiply) {
+  std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
+  for (char c = 'b'; c < 'i'; ++c) {
+    bomb += fmt::format("{0}: &{0} [", c);
+    for (int i = 0; i < 10; ++i)
+      bomb += fmt::format("*{}{}", static_cast<char>(c - 1), i < 9 ? ", " : "]\n");
+  }
+  EXPECT_ERROR(config_node::parse_text(bomb, "b.yaml"), input_error,
+               "b.yaml:1: expected no aliases that multiply its values");
+  EXPECT_ERROR(config_node::parse_text("a: &a {b: *a}", "b.yaml"), input_error,
+               "b.yaml:1: expected no aliases that multiply its values");
+  EXPECT_NO_THROW(config_node::parse_text("a: &a [1, 2]\nb: *a\nc: *a\n", "b.yaml"));
 }
 
 }  // namespace

@@ -506,9 +506,27 @@ TEST(no_fabric, joins_the_devices_of_one_node) {
 TEST(build_fabric, refuses_unknown_kinds) {
   EXPECT_ERROR(read_text(singles(2, "{kind: mesh}")), input_error,
                "c.yaml:6: fabric.kind: 'mesh': expected one of: star, fat-tree, rail-optimized, "
-               "dragonfly, torus, multi-plane, none");
+               "dragonfly, torus, multi-plane, graph, none");
   EXPECT_ERROR(read_text(singles(2, "{kind: star, bandwidth: 1 GB/s}")), input_error,
                "c.yaml:6: fabric.bandwidth: unknown key; expected one of: kind");
+}
+
+TEST(fabric_graph, routes_along_the_given_links) {
+  // Two nodes on leaf l, one on leaf m, a cable between.
+  const std::string head =
+      "name: c\ndevice: ideal\nnodes: 3\ndevices_per_node: 1\n"
+      "nics: {per_node: 1, bandwidth: 10 GB/s}\n";
+  const std::string switches =
+      "fabric: {kind: graph, graph: {vertices: [{name: l, kind: switch}, {name: m, kind: switch}], "
+      "links: [{from: l, to: m, bandwidth: 5 GB/s}, {from: node0.nic0, to: l, bandwidth: 10 GB/s}, "
+      "{from: node1.nic0, to: l, bandwidth: 10 GB/s}";
+  const auto c = read_text(head + switches + ", {from: node2.nic0, to: m, bandwidth: 10 GB/s}]}}");
+  const std::vector<std::string> expected = {"node0.gpu0", "node0.nic0", "l",
+                                             "m",          "node2.nic0", "node2.gpu0"};
+  EXPECT_EQ(stops(c.network, 0, 2), expected);
+  EXPECT_EQ(stops(c.network, 0, 1).size(), 5u);
+  EXPECT_ERROR(read_text(head + switches + "]}}"), input_error,
+               "c.yaml:6: fabric.graph.links: '[...]': no path from node0.nic0 to node2.nic0");
 }
 
 }  // namespace

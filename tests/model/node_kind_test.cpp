@@ -151,7 +151,7 @@ TEST(read_node, refuses_bad_values) {
   };
   EXPECT_ERROR(read(2, "{links: nvlink}"), input_error,
                "c.yaml:5: node.links: 'nvlink': expected one of: nvswitch, full-mesh, pcie, "
-               "nvlink-pairs, none");
+               "nvlink-pairs, graph, none");
   EXPECT_ERROR(read(2, "{links: none}"), input_error,
                "c.yaml:5: node.links: 'none': expected links that join the devices of a node");
   EXPECT_ERROR(read(2, "{links: nvswitch}"), input_error, "c.yaml:5: node.bandwidth: missing");
@@ -182,6 +182,55 @@ TEST(read_node, refuses_bad_values) {
   EXPECT_ERROR(read(2, "{links: nvlink-pairs, pcie: {links: none}}"), input_error,
                "c.yaml:5: node.pcie.links: unknown key; expected one of: bandwidth, latency, "
                "devices_per_switch, uplink_bandwidth, sockets, socket_bandwidth, socket_latency");
+}
+
+TEST(node_graph, devices_use_the_nearest_nic) {
+  // Two GPUs on switch p, one on q; NIC 0 on q, NIC 1 on p, NIC 2 beyond both.
+  const auto c = read_text(two_nodes(
+      3,
+      "{links: graph, graph: {vertices: [{name: a, kind: device}, {name: b, kind: device}, "
+      "{name: c, kind: device}, {name: x, kind: nic}, {name: y, kind: nic}, {name: z, kind: nic}, "
+      "{name: p, kind: switch}, {name: q, kind: switch}], links: ["
+      "{from: a, to: p, bandwidth: 30 GB/s, latency: 1 us, kind: pcie}, "
+      "{from: b, to: p, bandwidth: 30 GB/s, latency: 1 us, kind: pcie}, "
+      "{from: c, to: q, bandwidth: 30 GB/s, latency: 1 us, kind: pcie}, "
+      "{from: x, to: q, bandwidth: 20 GB/s, latency: 1 us, kind: pcie}, "
+      "{from: y, to: p, bandwidth: 20 GB/s, latency: 1 us, kind: pcie}, "
+      "{from: z, to: q, bandwidth: 20 GB/s, latency: 9 us, kind: pcie}, "
+      "{from: p, to: q, bandwidth: 40 GB/s, latency: 1 us, kind: pcie}, "
+      "{from: a, to: b, bandwidth: 100 GB/s, latency: 1 us, kind: nvlink}]}}",
+      3));
+  const auto& net = c.network;
+  EXPECT_EQ(net.links().size(), 2u * (2 * 8 + 3 * 2));
+  EXPECT_THAT(stops(net, 0, 1), ElementsAre("node0.gpu0", "node0.gpu1"));
+  EXPECT_THAT(stops(net, 3, 5), ElementsAre("node1.gpu0", "node1.p", "node1.q", "node1.gpu2"));
+  EXPECT_THAT(stops(net, 0, 5), ElementsAre("node0.gpu0", "node0.p", "node0.nic1", "switch0",
+                                            "node1.nic0", "node1.q", "node1.gpu2"));
+  EXPECT_THAT(rates(net, 0, 5), ElementsAre(30, 20, 10, 10, 20, 30));
+}
+
+TEST(node_graph, equally_near_nics_share_the_devices) {
+  const auto c = read_text(two_nodes(
+      2,
+      "{links: graph, graph: {vertices: [{name: a, kind: device}, {name: b, kind: device}, "
+      "{name: x, kind: nic}, {name: y, kind: nic}, {name: p, kind: switch}], links: ["
+      "{from: a, to: p, bandwidth: 30 GB/s}, {from: b, to: p, bandwidth: 30 GB/s}, "
+      "{from: x, to: p, bandwidth: 20 GB/s}, {from: y, to: p, bandwidth: 20 GB/s}]}}",
+      2));
+  EXPECT_EQ(stops(c.network, 0, 2)[2], "node0.nic0");
+  EXPECT_EQ(stops(c.network, 1, 2)[2], "node0.nic1");
+}
+
+TEST(node_graph, refuses_a_wrong_count_and_separate_parts) {
+  EXPECT_ERROR(
+      read_text(two_nodes(2, "{links: graph, graph: {vertices: [{name: a, kind: device}]}}", 1)),
+      input_error,
+      "c.yaml:5: node.graph.vertices: '[...]': expected 2 devices as the cluster says, found 1");
+  EXPECT_ERROR(read_text(two_nodes(1,
+                                   "{links: graph, graph: {vertices: [{name: a, kind: device}, "
+                                   "{name: x, kind: nic}]}}",
+                                   1)),
+               input_error, "c.yaml:5: node.graph.links: '': no path from a to x");
 }
 
 }  // namespace

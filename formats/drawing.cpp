@@ -1,0 +1,242 @@
+#include "formats/drawing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/push_relabel_max_flow.hpp>
+#include <cmath>
+#include <map>
+#include <queue>
+
+#include "formats/from_cluster.hpp"
+#include "formats/levels.hpp"
+
+namespace attnsim::formats {
+namespace {
+
+constexpr std::size_t most_columns = 32, most_drawn = 4096;
+
+struct way {
+  std::int64_t length = -1;  ///< latency in ps and hops; -1: none
+  bandwidth narrowest;
+  link_kind kind = link_kind::nvlink;
+};
+
+/// Shortest ways by latency, then hops, from one part to all.
+std::vector<way> ways_from(const topology& t, const std::vector<std::vector<std::size_t>>& cables,
+                           std::size_t from) {
+  std::vector<way> ways(t.parts.size());
+  std::vector<bool> done(t.parts.size());
+  using entry = std::pair<std::int64_t, std::size_t>;
+  std::priority_queue<entry, std::vector<entry>, std::greater<>> queue;
+  ways[from] = {0, bandwidth(1e30), link_kind::nvlink};
+  queue.emplace(0, from);
+  while (!queue.empty()) {
+    const auto at = queue.top().second;
+    queue.pop();
+    if (done[at]) continue;
+    done[at] = true;
+    for (const auto i : cables[at]) {
+      const auto& c = t.cables[i];
+      if (c.from != at && !c.duplex) continue;
+      const auto other = c.from == at ? c.to : c.from;
+      const auto length = ways[at].length + (std::llround(c.latency.value() * 1e12) << 12) + 1;
+      if (ways[other].length >= 0 && ways[other].length <= length) continue;
+      ways[other] = {length, std::min(ways[at].narrowest, c.rate), std::max(ways[at].kind, c.kind)};
+      queue.emplace(length, other);
+    }
+  }
+  return ways;
+}
+
+std::string_view short_name(link_kind kind) {
+  switch (kind) {
+    case link_kind::nvlink:
+      return "NV";
+    case link_kind::pcie:
+      return "PCI";
+    case link_kind::network:
+      break;
+  }
+  return "NET";
+}
+
+std::string cell(const way& w) {
+  if (w.length < 0) return "-";
+  if (w.length == 0) return "X";
+  return fmt::format("{}{:.3g}", short_name(w.kind), w.narrowest.value() / 1e9);
+}
+
+// --- SVG. ---
+
+constexpr double row_height = 90, column_width = 26, margin = 40, size = 16;
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string_view colour(part_kind kind) {
+  switch (kind) {
+    case part_kind::device:
+      return "#4c9f38";
+    case part_kind::nic:
+      return "#d98c1f";
+    case part_kind::switch_:
+    case part_kind::host:
+      break;
+  }
+  return "#8fa3b5";
+}
+
+std::string_view colour(link_kind kind) {
+  switch (kind) {
+    case link_kind::nvlink:
+      return "#4c9f38";
+    case link_kind::pcie:
+      return "#b0b0b0";
+    case link_kind::network:
+      break;
+  }
+  return "#3a6ea5";
+}
+
+struct point {
+  double x = 0, y = 0;
+};
+
+/// Devices in the lowest row; every row is spread over the width, in the order of nodes.
+std::vector<point> lay_out(const topology& t, double& width, double& height) {
+  const auto level = levels_above(t, t.all(part_kind::device));
+  std::map<int, std::vector<std::size_t>> rows;
+  for (std::size_t i = 0; i < t.parts.size(); ++i) rows[level[i]].push_back(i);
+  std::size_t longest = 1;
+  for (const auto& [number, row] : rows) longest = std::max(longest, row.size());
+  width = 2 * margin + column_width * static_cast<double>(longest);
+  height = 2 * margin + row_height * static_cast<double>(rows.size() - 1) + size;
+  std::vector<point> at(t.parts.size());
+  double y = height - margin;
+  for (auto& [number, row] : rows) {
+    std::stable_sort(row.begin(), row.end(),
+                     [&](auto a, auto b) { return t.parts[a].node < t.parts[b].node; });
+    const double step = (width - 2 * margin) / static_cast<double>(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      at[row[i]] = {margin + step * (static_cast<double>(i) + 0.5), y};
+    }
+    y -= row_height;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::string draw_matrix(const cluster& c) {
+  const auto t = from_cluster(c);
+  std::vector<std::size_t> shown;
+  for (const auto kind : {part_kind::device, part_kind::nic}) {
+    for (const auto i : t.all(kind)) {
+      if (shown.size() < most_columns && t.parts[i].node == c.network.node_of(0))
+        shown.push_back(i);
+    }
+  }
+  const auto cables = cables_of_parts(t);
+  const auto prefix = fmt::format("node{}.", c.network.node_of(0));
+  const auto name = [&](std::size_t i) {
+    const std::string_view full = t.parts[i].name;
+    return full.starts_with(prefix) ? full.substr(prefix.size()) : full;
+  };
+  std::string out = fmt::format("{:8}", "");
+  for (const auto column : shown) out += fmt::format("{:>9}", name(column));
+  for (const auto row : shown) {
+    out += fmt::format("\n{:8}", name(row));
+    const auto ways = ways_from(t, cables, row);
+    for (const auto column : shown) out += fmt::format("{:>9}", cell(ways[column]));
+  }
+  return out + "\n";
+}
+
+bandwidth bisection(const cluster& c) {
+  using namespace boost;
+  using traits = adjacency_list_traits<vecS, vecS, directedS>;
+  using graph_type =
+      adjacency_list<vecS, vecS, directedS, no_property,
+                     property<edge_capacity_t, double,
+                              property<edge_residual_capacity_t, double,
+                                       property<edge_reverse_t, traits::edge_descriptor>>>>;
+  const auto& net = c.network;
+  if (net.devices() < 2) return {};
+  const auto n = net.vertices().size();
+  graph_type g(n + 2);
+  const auto capacity = get(edge_capacity, g);
+  const auto reverse = get(edge_reverse, g);
+  const auto add = [&](std::size_t from, std::size_t to, double rate) {
+    const auto forth = add_edge(from, to, g).first, back = add_edge(to, from, g).first;
+    capacity[forth] = rate;
+    capacity[back] = 0;
+    reverse[forth] = back;
+    reverse[back] = forth;
+  };
+  double total = 0;
+  for (const auto& l : net.links()) {
+    add(l.from, l.to, l.capacity.value());
+    total += l.capacity.value();
+  }
+  for (int d = 0; d < net.devices(); ++d) {
+    if (d < net.devices() / 2) {
+      add(n, net.device(d), total);
+    } else {
+      add(net.device(d), n + 1, total);
+    }
+  }
+  return bandwidth(push_relabel_max_flow(g, n, n + 1));
+}
+
+std::string draw_svg(const cluster& c) {
+  const auto t = from_cluster(c);
+  if (t.parts.size() > most_drawn) {
+    throw input_error(fmt::format("{}: {} are too many to draw, at most {}; fewer with --nodes",
+                                  c.name, counted(t.parts.size(), "part"), most_drawn));
+  }
+  double width = 0, height = 0;
+  const auto at = lay_out(t, width, height);
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<title>{2}</title>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      width, height, escaped(c.name));
+  for (const auto& l : t.cables) {
+    const auto &a = at[l.from], &b = at[l.to];
+    const double thickness = std::clamp(std::log2(l.rate.value() / 1e9) / 2, 0.5, 5.0);
+    out += fmt::format(
+        "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
+        "stroke-width=\"{:.1f}\"><title>{} - {}: {}</title></line>\n",
+        a.x, a.y, b.x, b.y, colour(l.kind), thickness, escaped(t.parts[l.from].name),
+        escaped(t.parts[l.to].name), to_string(l.rate));
+  }
+  for (std::size_t i = 0; i < t.parts.size(); ++i) {
+    out += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"3\" "
+        "fill=\"{}\"><title>{}</title></rect>\n",
+        at[i].x - size / 2, at[i].y - size / 2, size, size, colour(t.parts[i].kind),
+        escaped(t.parts[i].name));
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace attnsim::formats

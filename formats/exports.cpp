@@ -1,0 +1,32 @@
+#include "formats/exports.hpp"
+
+#include <fmt/format.h>
+
+#include "model/error.hpp"
+
+namespace attnsim::formats {
+namespace {
+
+constexpr export_format formats[] = {
+    {"graphml", "GraphML", write_graphml},
+    {"dot", "Graphviz", write_dot},
+    {"simgrid", "SimGrid platform XML", write_simgrid},
+    {"astra-sim", "ASTRA-sim analytical network YAML", write_astra_sim},
+};
+
+}  // namespace
+
+std::span<const export_format> export_formats() {
+  return formats;
+}
+
+const export_format& find_export(const std::string& name) {
+  std::string names;
+  for (const auto& f : formats) {
+    if (f.name == name) return f;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
+  }
+  throw input_error("--to", name, "expected one of: " + names);
+}
+
+}  // namespace attnsim::formats

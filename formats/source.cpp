@@ -1,0 +1,70 @@
+#include "formats/source.hpp"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "model/read_file.hpp"
+
+namespace attnsim::formats {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\f\v";
+
+}  // namespace
+
+source read_source(const std::string& path) {
+  if (path != "-") return {path, read_file(path)};
+  return {"<stdin>", read_stream(std::cin, "<stdin>")};
+}
+
+void fail_at(const source& from, std::size_t line, const std::string& message) {
+  throw input_error(fmt::format("{}:{}: {}", from.name, line, message));
+}
+
+void fail_at(const source& from, std::size_t line, std::string_view key, std::string_view value,
+             std::string_view expected) {
+  throw input_error(fmt::format("{}:{}: {}", from.name, line, key), std::string(value),
+                    std::string(expected));
+}
+
+std::vector<text_line> lines_of(std::string_view text, char comment) {
+  std::vector<text_line> lines;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    auto line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (comment != '\0') line = line.substr(0, line.find(comment));
+    if (!trimmed(line).empty()) lines.push_back({number, line});
+  }
+  return lines;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (auto rest = trimmed(line); !rest.empty();) {
+    const auto end = std::min(rest.find_first_of(blanks), rest.size());
+    words.push_back(rest.substr(0, end));
+    rest = trimmed(rest.substr(end));
+  }
+  return words;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+}  // namespace attnsim::formats

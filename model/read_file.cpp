@@ -1,0 +1,38 @@
+#include "model/read_file.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "model/error.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr std::size_t largest = 64u << 20;
+
+}  // namespace
+
+std::string read_stream(std::istream& stream, const std::string& name) {
+  std::string text;
+  char chunk[1 << 16];
+  while (stream.read(chunk, sizeof chunk), stream.gcount() > 0) {
+    text.append(chunk, static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > largest) throw input_error(fmt::format("{}: larger than 64 MiB", name));
+  }
+  if (stream.bad()) throw input_error(fmt::format("{}: cannot be read", name));
+  return text;
+}
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) throw input_error(fmt::format("{}: cannot be read: {}", path, error.message()));
+  if (size > largest) throw input_error(fmt::format("{}: larger than 64 MiB", path));
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw input_error(fmt::format("{}: cannot be read", path));
+  return read_stream(stream, path);
+}
+
+}  // namespace attnsim

@@ -1,0 +1,138 @@
+#include <gmock/gmock.h>
+
+#include "tests/expect_error.hpp"
+#include "tests/formats/import.hpp"
+
+namespace attnsim::formats {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::DoubleNear;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr double gen5 = 63.0154;  // 32 GT/s x 16 / 8 x 128 / 130 GB/s
+
+constexpr const char* pairs = R"(
+        GPU0    GPU1    GPU2    GPU3    mlx5_0  CPU Affinity    NUMA Affinity
+GPU0     X      NV4     PXB     SYS     PIX     0-7     0
+GPU1    NV4      X      NODE    SYS     NODE    0-7     0
+GPU2    PXB     NODE     X      SYS     PXB     0-7     0
+GPU3    SYS     SYS     SYS      X      SYS     8-15    1
+mlx5_0  PIX     NODE    PXB     SYS      X
+
+Legend:
+)";
+
+TEST(nvidia_smi, builds_a_tree_from_relations) {
+  const auto t = read_text(pairs);
+  // GPU0 and the NIC share a switch (PIX), which GPU2 reaches over another (PXB); GPU1 is in the
+  // same domain (NODE), GPU3 in another. Cables: 2 + 2 + 2 below the first domain, 1 below the
+  // second, one between them, one NVLink.
+  EXPECT_EQ(counts_of(t), (counts{4, 1, 4, 0, 9}));
+  EXPECT_THAT(neighbours(t, "pcie0"), ElementsAre("gpu0", "nic0", "pcie1"));
+  EXPECT_THAT(neighbours(t, "pcie1"), ElementsAre("cpu0", "gpu2", "pcie0"));
+  EXPECT_THAT(neighbours(t, "cpu0"), ElementsAre("cpu1", "gpu1", "pcie1"));
+  EXPECT_THAT(neighbours(t, "cpu1"), ElementsAre("cpu0", "gpu3"));
+  EXPECT_THAT(rates(t, "gpu0", "gpu1"), ElementsAre(100));
+  EXPECT_THAT(t.said.warnings,
+              ElementsAre("GPU2 has no NVLink, others have: its traffic takes PCIe",
+                          "GPU3 has no NVLink, others have: its traffic takes PCIe"));
+}
+
+TEST(nvidia_smi, a_paste_without_its_last_rows_is_completed) {
+  const std::string text = pairs;
+  const auto t = read_text(text.substr(0, text.find("mlx5_0  PIX")));
+  EXPECT_EQ(counts_of(t), counts_of(read_text(pairs)));
+  EXPECT_THAT(t.said.missing, Contains("f: 1 row of the matrix: the paste is cut short; the other "
+                                       "rows tell the same"));
+}
+
+TEST(nvidia_smi, refuses_bad_matrices) {
+  EXPECT_ERROR(read_text("", {}, "nvidia-smi"), input_error,
+               "f:1: expected a line of column names: GPU0 GPU1 ...");
+  EXPECT_ERROR(read_text("\n NIC0 NIC1\n", {}, "nvidia-smi"), input_error,
+               "f:2: expected a line of column names: GPU0 GPU1 ...");
+  EXPECT_ERROR(read_text("GPU0 GPU0\n"), input_error, "f:1: expected column names that differ");
+  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU1 X NV1\n"), input_error,
+               "f:2: row: 'GPU1': expected GPU0");
+  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU0 X NVX\nGPU1 NV1 X\n"), input_error,
+               "f:2: GPU0: 'NVX': expected X, NV#, PIX, PXB, PHB, NODE or SYS");
+  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU0 X\nGPU1 NV1 X\n"), input_error,
+               "f:2: row GPU0: expected 2 cells, found 1");
+  EXPECT_ERROR(read_text("GPU0 GPU1 GPU2\nGPU0 X NV1 NV1\n"), input_error,
+               "f:2: the matrix ends after 1 of 3 rows: row GPU1 is missing");
+  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU0 X NV1\nGPU1 SYS X\n"), input_error,
+               "f: GPU0 to GPU1 and back differ: expected a symmetric matrix");
+}
+
+// --- Pastes of others. -----------------------------------------------------------------------
+
+TEST(nvidia_smi_pastes, nvswitch) {
+  READ_SHARED_OR_SKIP(h100, "nvidia_smi_topo/h100_8gpu_nvswitch_plain.txt", {});
+  // Two domains of four GPUs, 18 NVLinks to a switch each.
+  EXPECT_EQ(counts_of(h100), (counts{8, 0, 2 + 1, 0, 8 + 1 + 8}));
+  EXPECT_EQ(h100.device, "h100-sxm5");
+  EXPECT_THAT(rates(h100, link_kind::nvlink), AllOf(SizeIs(8), Each(450)));
+  READ_SHARED_OR_SKIP(a100, "nvidia_smi_topo/a100_8gpu_nvswitch_plain.txt", {});
+  EXPECT_EQ(counts_of(a100), counts_of(h100));
+  EXPECT_THAT(rates(a100, link_kind::nvlink), AllOf(SizeIs(8), Each(300)));
+}
+
+TEST(nvidia_smi_pastes, nine_nics_in_reversed_order) {
+  READ_SHARED_OR_SKIP(t, "nvidia_smi_topo/h100_8gpu_9nic_tabs.txt", {});
+  // Eight switches of a GPU and a NIC, two domains, and NIC0 in one of its own.
+  EXPECT_EQ(counts_of(t), (counts{8, 9, 8 + 3 + 1, 0, 2 * 8 + 8 + 1 + 3 + 8}));
+  EXPECT_EQ(neighbours(t, "nic8")[0], neighbours(t, "gpu0")[1]);
+  EXPECT_EQ(neighbours(t, "nic1")[0], neighbours(t, "gpu7")[1]);
+  EXPECT_DOUBLE_EQ(t.nic_rate.value(), 50e9);
+}
+
+TEST(nvidia_smi_pastes, four_h100_directly_linked) {
+  READ_SHARED_OR_SKIP(t, "nvidia_smi_topo/h100_4gpu_nv6_4nic.txt", {});
+  // 6 links to each of three peers are a GPU's 18: no switch. A domain and a PCIe switch each.
+  EXPECT_EQ(counts_of(t), (counts{4, 4, 4 + 4, 0, 2 * 4 + 4 + 6 + 6}));
+  EXPECT_THAT(rates(t, link_kind::nvlink), AllOf(SizeIs(6), Each(150)));
+  EXPECT_THAT(rates(t, "nic2", "pcie2"), ElementsAre(DoubleNear(gen5, 1e-3)));
+}
+
+TEST(nvidia_smi_pastes, container_without_affinity) {
+  READ_SHARED_OR_SKIP(t, "nvidia_smi_topo/a100_2gpu_8nic_container.txt", {});
+  // Four switches of two NICs; above that of NIC6 and NIC7 one with both GPUs. Four domains.
+  EXPECT_EQ(counts_of(t), (counts{2, 8, 5 + 4, 0, 8 + 3 + 4 + 6 + 1}));
+  EXPECT_THAT(rates(t, "gpu0", "gpu1"), ElementsAre(300));
+  EXPECT_THAT(t.said.warnings, ElementsAre(HasSubstr("NUMA hidden")));
+}
+
+TEST(nvidia_smi_pastes, v100_all_to_all_with_tabs) {
+  READ_SHARED_OR_SKIP(t, "nvidia_smi_topo/v100_4gpu_c4140_tabs.txt", {});
+  EXPECT_EQ(counts_of(t), (counts{4, 1, 1, 0, 5 + 6}));
+  EXPECT_THAT(rates(t, link_kind::nvlink), AllOf(SizeIs(6), Each(50)));
+  EXPECT_DOUBLE_EQ(t.nic_rate.value(), 12.5e9);  // a V100's slot has 8 GT/s
+}
+
+TEST(nvidia_smi_pastes, pcie_alone) {
+  READ_SHARED_OR_SKIP(t, "nvidia_smi_topo/pcie_only_8gpu_tabs.txt", {});
+  // Host bridges of GPUs 1 2, 3 4 and 6 7; domains of 6 and 2 GPUs.
+  EXPECT_EQ(counts_of(t), (counts{8, 0, 3 + 2, 0, 6 + 4 + 1 + 1}));
+  EXPECT_THAT(neighbours(t, "cpu0"), ElementsAre("bridge0", "bridge1", "cpu1", "gpu0", "gpu5"));
+  READ_SHARED_OR_SKIP(t4, "nvidia_smi_topo/t4_4gpu_asymmetric_numa.txt", {});
+  EXPECT_EQ(counts_of(t4), (counts{4, 0, 2, 0, 4 + 1}));
+  EXPECT_THAT(neighbours(t4, "cpu0"), ElementsAre("cpu1", "gpu0"));
+}
+
+TEST(nvidia_smi_pastes, two_consumer_gpus) {
+  READ_SHARED_OR_SKIP(nv2, "nvidia_smi_topo/consumer_2gpu_nv2.txt", {});
+  EXPECT_EQ(counts_of(nv2), (counts{2, 0, 1, 0, 3}));
+  EXPECT_THAT(rates(nv2, "gpu0", "gpu1"), ElementsAre(50));
+  READ_SHARED_OR_SKIP(phb, "nvidia_smi_topo/consumer_2gpu_phb.txt", {});
+  EXPECT_EQ(counts_of(phb), (counts{2, 0, 2, 0, 3}));
+  EXPECT_THAT(rates(phb, link_kind::nvlink), IsEmpty());
+}
+
+}  // namespace
+}  // namespace attnsim::formats

@@ -1,0 +1,58 @@
+#include "formats/source.hpp"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "tests/expect_error.hpp"
+
+namespace attnsim::formats {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(lines_of, numbers_lines_and_leaves_out_blank_ones) {
+  const auto lines = lines_of("a\n\n \t\r\n b # c\n# d\ne", '#');
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].number, 1u);
+  EXPECT_EQ(lines[1].number, 4u);
+  EXPECT_EQ(trimmed(lines[1].text), "b");
+  EXPECT_EQ(lines[2].text, "e");
+  EXPECT_EQ(lines_of("# d").size(), 1u);
+}
+
+TEST(words_of, splits_at_blanks_and_tabs) {
+  EXPECT_THAT(words_of("\t a  bc\td \r"), ElementsAre("a", "bc", "d"));
+  EXPECT_THAT(words_of(" "), IsEmpty());
+}
+
+TEST(split, keeps_empty_parts) {
+  EXPECT_THAT(split("a,,b,", ','), ElementsAre("a", "", "b", ""));
+}
+
+TEST(to_number, takes_the_whole_text) {
+  EXPECT_EQ(to_number<int>("12"), 12);
+  EXPECT_EQ(to_number<double>("2.5"), 2.5);
+  EXPECT_FALSE(to_number<int>("12a"));
+  EXPECT_FALSE(to_number<int>(""));
+  EXPECT_FALSE(to_number<int>("99999999999"));
+}
+
+TEST(fail_at, names_file_line_key_and_value) {
+  const source s{"f", ""};
+  EXPECT_ERROR(fail_at(s, 3, "expected more"), input_error, "f:3: expected more");
+  EXPECT_ERROR(fail_at(s, 3, "k", "v", "expected w"), input_error, "f:3: k: 'v': expected w");
+}
+
+TEST(read_source, refuses_what_cannot_be_read) {
+  EXPECT_ERROR(read_source("no-such-file"), input_error,
+               "no-such-file: cannot be read: No such file or directory");
+  const std::string large = testing::TempDir() + "large";
+  std::ofstream(large).seekp((64 << 20) + 1).put('x');
+  EXPECT_ERROR(read_source(large), input_error, large + ": larger than 64 MiB");
+  std::remove(large.c_str());
+}
+
+}  // namespace
+}  // namespace attnsim::formats
