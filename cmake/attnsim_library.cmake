@@ -5,7 +5,8 @@ target_compile_options(attnsim_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wno-missing-field-initializers>)
 if(ATTNSIM_SANITIZE)
   target_compile_options(attnsim_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer>
+    $<$<BOOL:${ATTNSIM_FUZZ}>:-fsanitize=fuzzer-no-link>)
   target_link_options(attnsim_options INTERFACE -fsanitize=address,undefined)
 endif()
 

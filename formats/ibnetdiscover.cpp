@@ -115,8 +115,8 @@ class reader {
   }
 
   static std::string host_of(const std::string& id, std::string_view description) {
-    if (description.empty()) return id;
     const auto words = words_of(description);
+    if (words.empty()) return id;
     return words.size() <= 2 ? std::string(words.front()) : "";
   }
 
