@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "cli/numbers.hpp"
 #include "model/config.hpp"
 #include "model/error.hpp"
@@ -28,6 +30,20 @@ token_layout usual_tokens(std::string_view schedule) {
   if (schedule == "ulysses") return token_layout::contiguous;
   const bool ring = schedule.ends_with("ring") || schedule == "usp" || schedule == "burst";
   return ring ? token_layout::zigzag : token_layout::striped;
+}
+
+/// "8K,4K*2" as {8192, 4096, 4096}.
+std::vector<std::int64_t> parse_documents(const std::string& list) {
+  std::vector<std::int64_t> lengths;
+  std::istringstream stream(list);
+  for (std::string item; std::getline(stream, item, ',');) {
+    const auto star = item.find('*');
+    const auto length = parse_count("--documents", item.substr(0, star));
+    const auto times =
+        star == std::string::npos ? 1 : parse_count("--documents", item.substr(star + 1));
+    lengths.insert(lengths.end(), static_cast<std::size_t>(times), length);
+  }
+  return lengths;
 }
 
 /// The paper's order needs striped tokens and a square grid.
@@ -74,6 +90,8 @@ int cluster_flags::ranks_of(const cluster& c) const {
 void workload_flags::add_to(CLI::App& app) {
   app.add_option("--seq", sequence, "tokens of the sequence, such as 131072, 128K or 1M")
       ->required();
+  app.add_option("--documents", documents,
+                 "packed documents by length, such as 64K,16K*3,8K*2: tokens see their own only");
   app.add_option("--batch", batch, "sequences")->capture_default_str();
   app.add_option("--heads", heads, "query heads (default 32)");
   app.add_option("--kv-heads", kv_heads, "key and value heads (default: as many as heads)");
@@ -97,6 +115,7 @@ attention workload_flags::read(std::int64_t unit) const {
   a.sequence = parse_count("--seq", sequence);
   a.mask = parse_flag("--mask", mask, parse_mask);
   a.window = parse_count("--window", window, 0);
+  a.documents = parse_documents(documents);
   a.dtype = parse_flag("--dtype", dtype, parse_data_type);
   if (pad) {
     a.padding = (unit - a.sequence % unit) % unit;

@@ -23,10 +23,10 @@ struct cluster_flags {
   int ranks_of(const cluster&) const;
 };
 
-/// --seq, --batch, --heads, --kv-heads, --head-dim, --mask, --window, --dtype, --pass, --model, --pad.
+/// --seq, --documents, --batch, --heads, --kv-heads, --head-dim, --mask, --window, --dtype, --pass, --model, --pad.
 struct workload_flags {
-  std::string sequence, batch = "1", heads, kv_heads, head_dim, mask = "causal", window = "0",
-                        dtype = "bf16", pass = "both", model;
+  std::string sequence, documents, batch = "1", heads, kv_heads, head_dim, mask = "causal",
+                                   window = "0", dtype = "bf16", pass = "both", model;
   bool pad = false;
 
   void add_to(CLI::App&);

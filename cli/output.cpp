@@ -10,10 +10,9 @@
 namespace attnsim::cli {
 namespace {
 
-std::string grid_of(const strategy& s) {
-  return fmt::format("{}x{}{}{}", s.rows, s.cols,
-                     s.ulysses > 1 ? fmt::format(" U{}", s.ulysses) : "",
-                     s.tensor_parallel > 1 ? fmt::format(" T{}", s.tensor_parallel) : "");
+std::string grid_of(const prediction& p) {
+  const auto groups = p.data_parallel > 1 ? fmt::format(" D{}", p.data_parallel) : "";
+  return cli::grid_of(p.chosen) + groups;
 }
 
 std::string schedule_of(const strategy& s) {
@@ -49,6 +48,12 @@ output_format parse_format(const std::string& text) {
   throw input_error("--format", text, "expected one of: table, json, csv");
 }
 
+std::string grid_of(const strategy& s) {
+  return fmt::format("{}x{}{}{}", s.rows, s.cols,
+                     s.ulysses > 1 ? fmt::format(" U{}", s.ulysses) : "",
+                     s.tensor_parallel > 1 ? fmt::format(" T{}", s.tensor_parallel) : "");
+}
+
 nlohmann::ordered_json to_json(const prediction& p) {
   return {
       {"schema", "attnsim.prediction.1"},
@@ -58,6 +63,7 @@ nlohmann::ordered_json to_json(const prediction& p) {
       {"grid", {p.chosen.rows, p.chosen.cols}},
       {"ulysses", p.chosen.ulysses},
       {"tp", p.chosen.tensor_parallel},
+      {"dp", p.data_parallel},
       {"tokens", name_of(p.chosen.tokens)},
       {"placement", p.chosen.placement},
       {"kv_order", name_of(p.chosen.order)},
@@ -106,7 +112,7 @@ std::string to_table(const prediction& p) {
   line("problem",
        fmt::format("{} tokens x {}, {} heads, {} K/V heads of {}, {}, {}", a.sequence, a.batch,
                    a.heads, a.kv_heads, a.head_dim, name_of(a.mask), name_of(a.dtype)));
-  line("strategy", fmt::format("{} {}, {} tokens, {}", schedule_of(p.chosen), grid_of(p.chosen),
+  line("strategy", fmt::format("{} {}, {} tokens, {}", schedule_of(p.chosen), grid_of(p),
                                name_of(p.chosen.tokens), p.chosen.placement));
   line("time",
        fmt::format("{}  [{} to {}]", to_string(p.time), to_string(p.low), to_string(p.high)));
@@ -130,13 +136,18 @@ std::string to_table(const std::vector<prediction>& ranked) {
                     "rate/device", "sent/rank", "memory", "bound by"});
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const auto& p = ranked[i];
-    table.add({fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p.chosen),
+    table.add({fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p),
                std::string(name_of(p.chosen.tokens)), p.chosen.placement, to_string(p.time),
                to_string(p.compute), to_string(p.exposed_communication),
                to_string(p.rate_per_device), to_string(p.most_bytes_sent), to_string(p.peak_memory),
                bound_by(p.bottleneck)});
   }
-  return table.str();
+  auto text = table.str();
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    for (const auto& warning : ranked[i].warnings)
+      text += fmt::format("warning: #{}: {}\n", i + 1, warning);
+  }
+  return text;
 }
 
 std::string to_csv(const std::vector<prediction>& list) {

@@ -15,6 +15,9 @@ enum class output_format { table, json, csv };
 /// Throws input_error for anything but table, json and csv.
 output_format parse_format(const std::string& text);
 
+/// Grid and, where there are any, degrees: "8x4 U2 T4", with U for Ulysses and T for tensor parallel.
+std::string grid_of(const strategy&);
+
 /// The object of the command line's contract: schema, cluster, ranks, ..., times in seconds, sizes in bytes.
 nlohmann::ordered_json to_json(const prediction&);
 

@@ -1,14 +1,20 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
+#include "model/error.hpp"
+#include "model/frameworks.hpp"
 #include "model/schedules/schedules.hpp"
 #include "sim/planner.hpp"
 
@@ -20,7 +26,7 @@ struct plan_flags {
   workload_flags workload;
   strategy_flags strategy;
   output_flags output;
-  std::string schedules, top = "20";
+  std::string schedules, top = "20", emit, what_if;
   bool explain = false;
 };
 
@@ -61,22 +67,175 @@ void print_json(const plan_result& result) {
   fmt::print("{}\n", all.dump(2));
 }
 
-void print_rejected(const plan_result& result) {
-  text_table table({"rejected", "grid", "tokens", "reason"});
-  for (const auto& r : result.rejected) {
-    table.add({r.candidate.schedule, fmt::format("{}x{}", r.candidate.rows, r.candidate.cols),
-               std::string(name_of(r.candidate.tokens)), r.reason});
+std::string factor(double f) {
+  return f == 0 ? "no" : fmt::format("{:.3g}x", f);
+}
+
+/// What every candidate lacks to be first, and from which length of sequence on it computes nearly all the time.
+std::string shortfalls(const cluster& c, const plan_request& request,
+                       const std::vector<prediction>& ranked) {
+  text_table table({"#", "behind", "if network faster by", "or kernels by", "compute-bound from"});
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const auto s = to_catch_up(ranked[i], ranked[0]);
+    const auto from = compute_bound_from(c, request.problem, ranked[i]);
+    table.add({fmt::format("{}", i + 1), to_string(s.behind), factor(s.network), factor(s.kernels),
+               from == 0 ? "-" : fmt::format("{} tokens", from)});
   }
-  fmt::print("\n{}", table.str());
+  return table.str();
+}
+
+/// One row a schedule and reason, with its grids.
+std::string rejections(const std::vector<rejection>& list) {
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> grids;
+  for (const auto& r : list) grids[{r.candidate.schedule, r.reason}].insert(grid_of(r.candidate));
+  text_table table({"rejected", "reason", "grids"});
+  for (const auto& [what, of] : grids)
+    table.add({what.first, what.second, fmt::format("{}", fmt::join(of, ", "))});
+  return table.str();
+}
+
+/// Which framework can do which of the candidates.
+std::string feasibility(const plan_request& request, const std::vector<prediction>& ranked) {
+  text_table table({"framework", "best #", "of #1 it says"});
+  for (const auto& f : frameworks()) {
+    const auto able = std::find_if(ranked.begin(), ranked.end(), [&](const prediction& p) {
+      return f.refusal(p.chosen, request.problem, request.pass).empty();
+    });
+    const auto reason = f.refusal(ranked[0].chosen, request.problem, request.pass);
+    const auto place = able - ranked.begin() + 1;
+    table.add({std::string(f.name), able == ranked.end() ? "-" : fmt::format("{}", place),
+               reason.empty() ? "can do" : reason});
+  }
+  return table.str();
+}
+
+std::string advice(const cluster& c, const prediction& best) {
+  const auto late = launched_late(c, best);
+  const auto& transport = c.device.transport(link_kind::network);
+  return fmt::format(
+      "launch order: transfers before the kernels that hide them; the other way round #1 takes {} "
+      "({:+.1f} %)\nchannels: transfers between nodes hold {} of {} multiprocessors\n",
+      to_string(late.time), 100 * (late.time / best.time - 1), transport.channels,
+      c.device.multiprocessors);
+}
+
+void explain(const cluster& c, const plan_request& request, const plan_result& result) {
+  fmt::print("\n{}\n{}\n{}\n{}", shortfalls(c, request, result.candidates),
+             advice(c, result.candidates[0]), feasibility(request, result.candidates),
+             rejections(result.rejected));
+  for (const auto& p : result.on_fewer)
+    fmt::print("on {} ranks: {} with {}\n", p.ranks, to_string(p.time), p.chosen.schedule);
+}
+
+/// Settings of the best candidate that the framework can do; why not those before it.
+void emit(const std::string& name, const plan_request& request,
+          const std::vector<prediction>& ranked) {
+  const auto& f = find_framework(name);
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const auto& s = ranked[i].chosen;
+    const auto reason = f.refusal(s, request.problem, request.pass);
+    if (reason.empty()) {
+      fmt::print("# {}: #{} of the plan, {} {}, {}\n{}", name, i + 1, s.schedule, grid_of(s),
+                 to_string(ranked[i].time), f.settings(s, request.problem));
+      return;
+    }
+    fmt::print("# not #{}, {} {}: {} {}\n", i + 1, s.schedule, grid_of(s), name, reason);
+  }
+  throw infeasible(fmt::format("--emit: '{}': can do none of the {} best; try --schedules or --top",
+                               name, ranked.size()));
+}
+
+/// key=from..to as the key and its values, each twice the one before.
+std::pair<std::string, std::vector<std::string>> parse_what_if(const std::string& text) {
+  const auto equals = text.find('='), dots = text.find("..");
+  const auto fail = [&] {
+    return input_error("--what-if", text,
+                       "expected key=from..to, such as seq=64K..1M or "
+                       "nics.bandwidth=\"100 Gb/s\"..\"1600 Gb/s\"");
+  };
+  if (equals == std::string::npos || dots == std::string::npos || dots < equals) throw fail();
+  const auto split = [&](std::string value) {
+    std::erase(value, '"');
+    const auto end = value.find_first_not_of("0123456789.");
+    const auto number = value.substr(0, end);
+    if (number.empty()) throw fail();
+    return std::pair(std::stod(number), end == std::string::npos ? "" : value.substr(end));
+  };
+  auto [value, unit] = split(text.substr(equals + 1, dots - equals - 1));
+  auto [last, last_unit] = split(text.substr(dots + 2));
+  if (unit == "K" && last_unit == "M") last *= 1024, last_unit = unit;
+  if (unit != last_unit || value <= 0 || value > last) throw fail();
+  std::vector<std::string> values;
+  for (; value <= last; value *= 2) values.push_back(fmt::format("{}{}", value, unit));
+  return {text.substr(0, equals), values};
+}
+
+/// The flags with a workload flag or, by its path, a key of the cluster file set.
+plan_flags with(plan_flags flags, const std::string& key, const std::string& value) {
+  auto& w = flags.workload;
+  const std::pair<const char*, std::string*> known[] = {{"seq", &w.sequence},
+                                                        {"batch", &w.batch},
+                                                        {"heads", &w.heads},
+                                                        {"kv-heads", &w.kv_heads},
+                                                        {"window", &w.window},
+                                                        {"head-dim", &w.head_dim},
+                                                        {"nodes", &flags.cluster.nodes},
+                                                        {"ranks", &flags.cluster.ranks}};
+  for (const auto& [name, field] : known) {
+    if (key == name) {
+      *field = value;
+      return flags;
+    }
+  }
+  flags.cluster.set.push_back(key + "=" + value);
+  return flags;
+}
+
+/// The best of every schedule for every value, and where the first changes.
+void what_if(const plan_flags& flags) {
+  const auto [key, values] = parse_what_if(flags.what_if);
+  std::vector<std::string> header{key, "best", "grid", "bound by"};
+  auto schedules = parse_schedules(flags.schedules);
+  if (schedules.empty()) {
+    for (const auto& a : algorithms()) schedules.emplace_back(a.name);
+  }
+  header.insert(header.end(), schedules.begin(), schedules.end());
+  text_table table(header);
+  std::string changes, before, value_before;
+  for (const auto& value : values) {
+    const auto at = with(flags, key, value);
+    const auto c = at.cluster.read();
+    const auto ranked = plan(c, read_request(at, at.cluster.ranks_of(c))).candidates;
+    const auto& best = ranked.front();
+    std::vector<std::string> row{value, best.chosen.schedule, grid_of(best.chosen),
+                                 best.bottleneck.kind};
+    for (const auto& name : schedules) {
+      const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const prediction& p) {
+        return p.chosen.schedule == name;
+      });
+      row.push_back(found == ranked.end() ? "-" : to_string(found->time));
+    }
+    table.add(row);
+    if (!before.empty() && before != best.chosen.schedule) {
+      changes += fmt::format("between {} and {} the best changes from {} to {}\n", value_before,
+                             value, before, best.chosen.schedule);
+    }
+    before = best.chosen.schedule;
+    value_before = value;
+  }
+  fmt::print("{}{}", table.str(), changes);
 }
 
 void run(const plan_flags& flags) {
   const auto format = parse_format(flags.output.format);
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
+  if (!flags.emit.empty()) find_framework(flags.emit);
+  if (!flags.what_if.empty()) return what_if(flags);
   const auto c = flags.cluster.read();
   const auto request = read_request(flags, flags.cluster.ranks_of(c));
   auto result = plan(c, request, progress_line(flags.output.quiet));
   if (result.candidates.size() > top) result.candidates.resize(top);
+  if (!flags.emit.empty()) return emit(flags.emit, request, result.candidates);
   switch (format) {
     case output_format::json:
       return print_json(result);
@@ -86,7 +245,7 @@ void run(const plan_flags& flags) {
       break;
   }
   fmt::print("{}", to_table(result.candidates));
-  if (flags.explain) print_rejected(result);
+  if (flags.explain) explain(c, request, result);
   if (!flags.output.quiet) {
     fmt::print(stderr, "{} strategies estimated, {} simulated, {} rejected{}\n", result.considered,
                result.simulated, result.rejected.size(),
@@ -106,12 +265,23 @@ void add_plan(CLI::App& app) {
   flags->output.add_to(*command);
   command->add_option("--schedules", flags->schedules, "only these, separated by commas");
   command->add_option("--top", flags->top, "how many to print")->capture_default_str();
-  command->add_flag("--explain", flags->explain, "also list what was rejected, and why");
+  command->add_flag(
+      "--explain", flags->explain,
+      "also what the candidates lack, launch order, who can do it, what was rejected");
+  command->add_option("--emit", flags->emit,
+                      "settings for megatron, trtllm, usp, xdit, ring-flash-attention, torchtitan "
+                      "or magiattention");
+  command->add_option(
+      "--what-if", flags->what_if,
+      "key=from..to: plan for each value, doubling; a workload flag or a key of the "
+      "cluster file");
   command->footer(
       "Examples:\n"
       "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --heads 64 --kv-heads 8\n"
       "  attnsim plan nc-h100-v5 --nodes 64 --seq 128K --model gpt3-13b --schedules "
-      "ring,attention2d --top 5");
+      "ring,attention2d --top 5\n"
+      "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --model llama3-8b --emit megatron\n"
+      "  attnsim plan star --seq 256K --what-if nics.bandwidth='50 Gb/s..800 Gb/s'");
   command->callback([flags] { run(*flags); });
 }
 

@@ -41,6 +41,13 @@ std::int64_t element_bytes(data_type type) {
   return type == data_type::fp32 ? 4 : 2;
 }
 
+std::vector<std::int64_t> document_bounds(const attention& a) {
+  if (a.documents.empty()) return {0, a.sequence - a.padding};
+  std::vector<std::int64_t> bounds{0};
+  for (const auto length : a.documents) bounds.push_back(bounds.back() + length);
+  return bounds;
+}
+
 void check(const attention& a) {
   const std::pair<const char*, std::int64_t> sizes[] = {{"--batch", a.batch},
                                                         {"--heads", a.heads},
@@ -58,6 +65,16 @@ void check(const attention& a) {
   if (a.window > 0 && a.mask != mask_kind::causal) {
     throw input_error("--window", fmt::format("{}", a.window),
                       "expected a causal mask with a sliding window");
+  }
+  for (const auto length : a.documents) {
+    if (length < 1) {
+      throw input_error("--documents", fmt::format("{}", length), "expected lengths of at least 1");
+    }
+  }
+  if (const auto end = document_bounds(a).back(); end != a.sequence - a.padding) {
+    throw input_error(
+        "--documents", fmt::format("{}", end),
+        fmt::format("expected lengths that add up to --seq {}", a.sequence - a.padding));
   }
   if (a.heads % a.kv_heads != 0) {
     std::string divisors;

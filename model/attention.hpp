@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "model/units.hpp"
 
@@ -23,13 +24,18 @@ struct attention {
   mask_kind mask = mask_kind::causal;
   std::int64_t window = 0;  ///< sliding window in tokens, causal masks only; 0: none
   data_type dtype = data_type::bf16;
+  /// Lengths of documents packed into the sequence (cu_seqlens): a token sees its own document only. Empty: one.
+  std::vector<std::int64_t> documents = {};
 
   std::int64_t group_size() const { return heads / kv_heads; }  ///< g, query heads per K/V head
 };
 
 std::int64_t element_bytes(data_type);
 
-/// Throws input_error for sizes below one, infeasible when kv_heads does not divide heads.
+/// The first token of each document, ascending, and the end of the last.
+std::vector<std::int64_t> document_bounds(const attention&);
+
+/// Throws input_error for sizes below one and documents that do not add up to the sequence, infeasible when kv_heads does not divide heads.
 void check(const attention&);
 
 std::string_view name_of(mask_kind);

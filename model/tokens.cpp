@@ -16,6 +16,7 @@ constexpr name_table<token_layout, 3> layouts{{{token_layout::contiguous, "conti
 struct placed_range {
   token_range tokens;
   std::int64_t offset;
+  std::int64_t document = 0;
   std::int64_t step = 1;
 };
 
@@ -29,12 +30,20 @@ std::int64_t count_before(const token_range& r, std::int64_t end) {
   return std::min(r.count, (end - 1 - r.first) / r.stride + 1);
 }
 
-std::vector<placed_range> placed(const token_set& set, std::int64_t end) {
+/// Joined ranges, cut where documents end, without the padding.
+std::vector<placed_range> placed(const token_set& set, const std::vector<std::int64_t>& bounds) {
   std::vector<placed_range> result;
   std::int64_t offset = 0;
   for (const auto& r : joined(set)) {
-    const auto count = count_before(r, end);
-    if (count > 0) result.push_back({{r.first, count, r.stride}, offset});
+    const auto next = std::upper_bound(bounds.begin(), bounds.end(), r.first);
+    std::int64_t done = 0;
+    for (auto end = next; end != bounds.end() && done < r.count; ++end) {
+      const auto count = count_before(r, *end) - done;
+      if (count == 0) continue;
+      result.push_back(
+          {{r.first + done * r.stride, count, r.stride}, offset + done, end - bounds.begin()});
+      done += count;
+    }
     offset += r.count;
   }
   return result;
@@ -47,6 +56,7 @@ std::vector<placed_range> split(const placed_range& r, std::int64_t parts) {
     const auto count = (r.tokens.count - i + parts - 1) / parts;
     result.push_back({{r.tokens.first + i * r.tokens.stride, count, r.tokens.stride * parts},
                       r.offset + i * r.step,
+                      r.document,
                       r.step * parts});
   }
   return result;
@@ -69,6 +79,7 @@ tile make_tile(const placed_range& q, const placed_range& k, const attention& a)
 /// Appends the calls for one pair of ranges.
 void append_tiles(std::vector<tile>& tiles, const placed_range& q, const placed_range& k,
                   const attention& a, bool staircase) {
+  if (q.document != k.document) return;
   const auto t = make_tile(q, k, a);
   if (t.pairs() == 0) return;
   const auto query_stride = q.tokens.stride, key_stride = k.tokens.stride;
@@ -212,24 +223,25 @@ token_set ascending(const token_set& set) {
 
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention& a,
                                bool staircase) {
-  const auto end = a.sequence - a.padding;
-  if (a.mask == mask_kind::causal && a.window == 0 && queries == keys && is_ascending(queries)) {
-    return self_tile(queries, end);
-  }
-  const auto key_ranges = placed(keys, end);
+  const auto bounds = document_bounds(a);
+  const bool plain = a.mask == mask_kind::causal && a.window == 0 && a.documents.empty();
+  if (plain && queries == keys && is_ascending(queries)) return self_tile(queries, bounds.back());
+  const auto key_ranges = placed(keys, bounds);
   std::vector<tile> tiles;
-  for (const auto& q : placed(queries, end)) {
+  for (const auto& q : placed(queries, bounds)) {
     for (const auto& k : key_ranges) append_tiles(tiles, q, k, a, staircase);
   }
   return merged(std::move(tiles));
 }
 
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention& a) {
-  const auto end = a.sequence - a.padding;
-  const auto key_ranges = placed(keys, end);
+  const auto bounds = document_bounds(a);
+  const auto key_ranges = placed(keys, bounds);
   std::int64_t total = 0;
-  for (const auto& q : placed(queries, end)) {
-    for (const auto& k : key_ranges) total += make_tile(q, k, a).pairs();
+  for (const auto& q : placed(queries, bounds)) {
+    for (const auto& k : key_ranges) {
+      if (q.document == k.document) total += make_tile(q, k, a).pairs();
+    }
   }
   return total;
 }

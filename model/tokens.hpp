@@ -63,7 +63,8 @@ struct tile {
 /// The kernel calls that compute attention of `queries` to `keys`: nothing where no key is visible, one call where the
 /// whole rectangle is; rectangles of neighbouring ranges are merged. A causal call needs equal strides on both sides;
 /// where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
-/// tokens against themselves (a zigzag chunk's own pair) are one causal call.
+/// tokens against themselves (a zigzag chunk's own pair) are one causal call. Documents are tiles of their own, as a
+/// variable-length kernel has them in one call.
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
                                bool staircase);
 

@@ -177,7 +177,9 @@ std::vector<tile> workload::tiles(const operation& op, int rank) const {
 
 int workload::tile_variant(const operation& op, int rank) const {
   if (same_on_all_ranks()) return 0;
-  if (attention_.padding > 0 || attention_.window > 0 || !even_heads_) return -1;
+  const bool plain = attention_.padding == 0 && attention_.window == 0 &&
+                     attention_.documents.empty() && even_heads_;
+  if (!plain) return -1;
   const auto& q = find(op.reads, tensor::q);
   const auto& k = find(op.reads, tensor::k);
   if (schedule_->slot_count(q) > 1 || schedule_->slot_count(k) > 1) return -1;

@@ -52,7 +52,8 @@ class workload {
   int tile_variant(const operation&, int rank) const;
   /// All ranks have the same tiles in every operation: nothing is masked, and all have as many heads.
   bool same_on_all_ranks() const {
-    return attention_.mask == mask_kind::full && attention_.padding == 0 && even_heads_;
+    return attention_.mask == mask_kind::full && attention_.padding == 0 &&
+           attention_.documents.empty() && even_heads_;
   }
 
   /// Device memory read and written by a local operation: merge, accumulate, delta, copy.

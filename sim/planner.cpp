@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "model/error.hpp"
@@ -19,10 +20,33 @@ namespace {
 
 struct candidate {
   strategy chosen;
+  int data_parallel = 1;
   seconds estimate;
   byte_count memory;
   std::optional<prediction> simulated;
 };
+
+/// The problem of one data-parallel group.
+attention part_of_batch(attention a, int data_parallel) {
+  a.batch /= data_parallel;
+  return a;
+}
+
+plan_request in_groups(plan_request r, int data_parallel) {
+  r.problem = part_of_batch(r.problem, data_parallel);
+  r.ranks /= data_parallel;
+  return r;
+}
+
+/// Into how many groups a batch can be split over the ranks.
+std::vector<int> group_counts(const plan_request& r) {
+  std::vector<int> counts;
+  const auto places = r.ranks / r.fixed.tensor_parallel;
+  for (int n = 1; n <= places; ++n) {
+    if (places % n == 0 && r.problem.batch % n == 0) counts.push_back(n);
+  }
+  return counts;
+}
 
 std::vector<std::string> schedules_of(const plan_request& request) {
   if (!request.schedules.empty()) return request.schedules;
@@ -78,30 +102,56 @@ std::vector<strategy> grids(const std::string& schedule, const plan_request& req
   return result;
 }
 
-/// All strategies to estimate; those that an algorithm refuses go to `rejected`.
-std::vector<candidate> enumerate(const cluster& c, const plan_request& request,
-                                 std::vector<rejection>& rejected) {
-  std::vector<candidate> result;
+/// The layout to estimate first: the paper's order of Attention2D is made for striped tokens.
+token_layout first_layout(const std::vector<token_layout>& layouts, kv_order order) {
+  const auto striped = std::find(layouts.begin(), layouts.end(), token_layout::striped);
+  return order == kv_order::transposed && striped != layouts.end() ? *striped : layouts.front();
+}
+
+/// All strategies to estimate, but for the other layouts; those that an algorithm refuses go to `rejected`.
+void enumerate(std::vector<candidate>& result, const cluster& c, const plan_request& request,
+               int data_parallel, std::vector<rejection>& rejected) {
   const auto layouts = layouts_of(request);
   for (const auto& schedule : schedules_of(request)) {
-    for (const auto& on_grid : grids(schedule, request)) {
-      const rank_grid grid({on_grid.rows, on_grid.cols, ranks_per_place(on_grid)});
+    for (auto s : grids(schedule, request)) {
+      const rank_grid grid({s.rows, s.cols, ranks_per_place(s)});
       const auto places = placements_of(request, grid, c);
-      for (const auto tokens : layouts) {
-        for (const auto order : {kv_order::direct, kv_order::transposed}) {
-          auto s = on_grid;
-          s.tokens = tokens;
-          s.order = order;
-          if (const auto reason = refusal(s, request.problem); !reason.empty()) {
-            if (order == kv_order::direct) rejected.push_back({s, reason});
-            continue;
-          }
-          for (const auto& placement : places) {
-            s.placement = placement;
-            result.push_back({s, {}, {}, {}});
-          }
+      for (const auto order : {kv_order::direct, kv_order::transposed}) {
+        s.order = order;
+        s.tokens = first_layout(layouts, order);
+        if (const auto reason = refusal(s, request.problem); !reason.empty()) {
+          if (order == kv_order::direct) rejected.push_back({s, reason});
+          continue;
+        }
+        for (const auto& placement : places) {
+          s.placement = placement;
+          result.push_back({.chosen = s, .data_parallel = data_parallel});
         }
       }
+    }
+  }
+}
+
+/// The candidates that are worth it in the layouts that they were not estimated in.
+std::vector<candidate> other_layouts(const std::vector<candidate>& estimated,
+                                     const plan_request& request) {
+  auto best = estimated.front().estimate;
+  std::map<std::string, seconds> of_schedule;
+  for (const auto& one : estimated) {
+    best = std::min(best, one.estimate);
+    const auto [known, is_new] = of_schedule.try_emplace(one.chosen.schedule, one.estimate);
+    if (!is_new) known->second = std::min(known->second, one.estimate);
+  }
+  std::vector<candidate> result;
+  for (const auto& one : estimated) {
+    const bool close = one.estimate <= best * request.layout_slack ||
+                       one.estimate <= of_schedule.at(one.chosen.schedule);
+    const bool laid_out = one.chosen.rows * one.chosen.cols > 1;
+    if (!close || !laid_out) continue;
+    for (const auto tokens : layouts_of(in_groups(request, one.data_parallel))) {
+      if (tokens == one.chosen.tokens) continue;
+      result.push_back({.chosen = one.chosen, .data_parallel = one.data_parallel});
+      result.back().chosen.tokens = tokens;
     }
   }
   return result;
@@ -110,8 +160,9 @@ std::vector<candidate> enumerate(const cluster& c, const plan_request& request,
 void estimate_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates,
                   const std::function<void(std::size_t)>& done) {
   parallel_for_each(candidates, [&](candidate& one) {
+    const auto problem = part_of_batch(request.problem, one.data_parallel);
     for (const auto pass : passes_of(request.pass)) {
-      const instance i(c, request.problem, one.chosen, pass);
+      const instance i(c, problem, one.chosen, pass);
       one.estimate += attnsim::estimate(i).time;
       one.memory = std::max(one.memory, peak_memory(i.work()).peak);
     }
@@ -134,15 +185,15 @@ void drop_unfitting(std::vector<candidate>& candidates, byte_count memory,
 /// Keeps what is worth simulating of candidates sorted by estimate.
 void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
   const seconds limit = sorted.front().estimate * request.slack;
-  std::map<std::tuple<std::string, int, int>, std::size_t> of_grid;
+  std::map<std::tuple<std::string, int, int, int>, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
   std::size_t kept = 0;
   std::erase_if(sorted, [&](const candidate& one) {
     const auto& s = one.chosen;
-    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.ulysses}] <= request.per_grid;
+    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses}] <= request.per_grid;
     const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
-    const bool keep =
-        first_of_schedule || (among_grid && (one.estimate <= limit || kept < request.least));
+    const bool close = one.estimate <= limit && kept < request.most;
+    const bool keep = first_of_schedule || (among_grid && (close || kept < request.least));
     kept += keep;
     return !keep;
   });
@@ -155,7 +206,7 @@ bool same_result(const prediction& a, const prediction& b) {
 }
 
 bool same_grid(const strategy& a, const strategy& b) {
-  return a.schedule == b.schedule && a.rows == b.rows && a.ulysses == b.ulysses;
+  return a.schedule == b.schedule && a.rows == b.rows && a.cols == b.cols && a.ulysses == b.ulysses;
 }
 
 /// The best of each schedule and grid, best first.
@@ -174,45 +225,166 @@ std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
   return best;
 }
 
+prediction simulated(const cluster& c, const plan_request& request, const candidate& one) {
+  auto p = predict(c, part_of_batch(request.problem, one.data_parallel), one.chosen,
+                   request.ranks / one.data_parallel, request.pass);
+  p.data_parallel = one.data_parallel;
+  p.problem = request.problem;
+  p.ranks = request.ranks;
+  return p;
+}
+
+[[noreturn]] void refuse(const cluster& c, const std::vector<candidate>& tried) {
+  const auto least = std::min_element(
+      tried.begin(), tried.end(), [](const auto& x, const auto& y) { return x.memory < y.memory; });
+  if (least == tried.end()) throw infeasible("no strategy fits the request");
+  throw infeasible(fmt::format("no strategy fits the device's {}; nearest: {} {}x{} needs {}",
+                               to_string(c.device.memory), least->chosen.schedule,
+                               least->chosen.rows, least->chosen.cols, to_string(least->memory)));
+}
+
+class search {
+ public:
+  search(const cluster& c, const plan_request& request, const std::function<void(double)>& progress)
+      : c_(c), request_(request), progress_(progress) {}
+
+  plan_result run() {
+    std::vector<candidate> candidates;
+    for (const int n : group_counts(request_))
+      enumerate(candidates, c_, in_groups(request_, n), n, result_.rejected);
+    estimate(candidates);
+    if (!candidates.empty()) {
+      auto more = other_layouts(candidates, request_);
+      estimate(more);
+      candidates.insert(candidates.end(), more.begin(), more.end());
+    }
+    const auto tried = candidates;
+    drop_unfitting(candidates, c_.device.memory, result_.rejected);
+    if (candidates.empty()) refuse(c_, tried);
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const auto& x, const auto& y) { return x.estimate < y.estimate; });
+    keep_promising(candidates, request_);
+    result_.simulated = candidates.size();
+    expected_ = finished_ + candidates.size();
+    parallel_for_each(candidates, [&](candidate& one) {
+      one.simulated = simulated(c_, request_, one);
+      done(1);
+    });
+    result_.candidates = best_of_each(candidates);
+    return std::move(result_);
+  }
+
+ private:
+  void estimate(std::vector<candidate>& candidates) {
+    result_.considered += candidates.size();
+    expected_ = 2 * result_.considered;
+    estimate_all(c_, request_, candidates, [this](std::size_t n) { done(n); });
+  }
+
+  void done(std::size_t n) {
+    const auto so_far = finished_ += n;
+    if (!progress_) return;
+    const std::lock_guard lock(printing_);
+    progress_(std::min(1.0, static_cast<double>(so_far) / static_cast<double>(expected_)));
+  }
+
+  const cluster& c_;
+  const plan_request& request_;
+  const std::function<void(double)>& progress_;
+  plan_result result_;
+  std::size_t expected_ = 1;
+  std::atomic<std::size_t> finished_{0};
+  std::mutex printing_;
+};
+
+/// One rank, one node and, where that takes no longer than the plan itself may, half the ranks.
+std::set<int> fewer_ranks(const cluster& c, const plan_request& request) {
+  constexpr int most = 1024;
+  std::set<int> counts;
+  const int least = request.fixed.tensor_parallel;
+  for (const int n : {least, c.devices_per_node, request.ranks <= most ? request.ranks / 2 : 0}) {
+    if (n >= least && n < request.ranks && n % least == 0) counts.insert(n);
+  }
+  return counts;
+}
+
+/// The best on `ranks` ranks, if anything fits; the shortest search that finds it.
+std::optional<prediction> best_on(const cluster& c, plan_request request, int ranks) {
+  request.ranks = ranks;
+  request.fix_grid = false;
+  request.fixed.ulysses = 0;
+  request.schedules.clear();
+  request.least = request.per_grid = 1;
+  request.slack = 1.05;
+  try {
+    return search(c, request, {}).run().candidates.front();
+  } catch (const infeasible&) {
+    return {};
+  }
+}
+
+void warn_of_fewer(plan_result& result) {
+  for (auto& p : result.candidates) {
+    for (const auto& fewer : result.on_fewer) {
+      if (fewer.time > p.time) continue;
+      p.warnings.push_back(fewer.ranks == 1
+                               ? fmt::format("not faster than one rank: {}", to_string(fewer.time))
+                               : fmt::format("not faster than {} ranks: {} with {}", fewer.ranks,
+                                             to_string(fewer.time), fewer.chosen.schedule));
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 plan_result plan(const cluster& c, const plan_request& request,
                  const std::function<void(double)>& progress) {
   check(request.problem);
-  plan_result result;
-  auto candidates = enumerate(c, request, result.rejected);
-  result.considered = candidates.size();
-  std::atomic<std::size_t> finished{0};
-  std::mutex printing;
-  const auto done = [&](std::size_t n) {
-    const auto so_far = finished += n;
-    if (!progress) return;
-    const std::lock_guard lock(printing);
-    progress(
-        std::min(1.0, static_cast<double>(so_far) / static_cast<double>(2 * result.considered)));
-  };
-  estimate_all(c, request, candidates, done);
-  auto nearest = candidates;
-  drop_unfitting(candidates, c.device.memory, result.rejected);
-  if (candidates.empty()) {
-    const auto least =
-        std::min_element(nearest.begin(), nearest.end(),
-                         [](const auto& x, const auto& y) { return x.memory < y.memory; });
-    if (least == nearest.end()) throw infeasible("no strategy fits the request");
-    throw infeasible(fmt::format("no strategy fits the device's {}; nearest: {} {}x{} needs {}",
-                                 to_string(c.device.memory), least->chosen.schedule,
-                                 least->chosen.rows, least->chosen.cols, to_string(least->memory)));
+  require_tensor_parallel(request.fixed, request.problem, request.ranks);
+  auto result = search(c, request, progress).run();
+  for (const int n : fewer_ranks(c, request)) {
+    if (auto best = best_on(c, request, n)) result.on_fewer.push_back(std::move(*best));
   }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const auto& x, const auto& y) { return x.estimate < y.estimate; });
-  keep_promising(candidates, request);
-  result.simulated = candidates.size();
-  parallel_for_each(candidates, [&](candidate& one) {
-    one.simulated = predict(c, request.problem, one.chosen, request.ranks, request.pass);
-    done(result.considered / candidates.size());
-  });
-  result.candidates = best_of_each(candidates);
+  warn_of_fewer(result);
   return result;
+}
+
+shortfall to_catch_up(const prediction& candidate, const prediction& best) {
+  shortfall s{.behind = candidate.time - best.time};
+  const auto factor = [&](seconds part) { return part > s.behind ? part / (part - s.behind) : 0; };
+  s.network = factor(candidate.exposed_communication);
+  s.kernels = factor(candidate.compute);
+  return s;
+}
+
+std::int64_t compute_bound_from(const cluster& c, const attention& problem, const prediction& p,
+                                double share) {
+  const auto bound = [&](std::int64_t sequence) {
+    auto a = part_of_batch(problem, p.data_parallel);
+    a.sequence = sequence;
+    const auto at = predict(c, a, p.chosen, p.ranks / p.data_parallel, p.passes.front().pass,
+                            reader_kind::analytic);
+    return at.exposed_communication <= at.time * share;
+  };
+  constexpr int most = 10;
+  const std::int64_t unit = 2 * p.ranks;
+  std::int64_t shortest = 0;
+  if (!problem.documents.empty() || problem.padding > 0) return shortest;
+  for (int doublings = most; doublings >= -most; --doublings) {
+    const auto sequence =
+        doublings >= 0 ? problem.sequence << doublings : problem.sequence >> -doublings;
+    if (sequence % unit != 0 || !bound(sequence)) break;
+    shortest = sequence;
+  }
+  return shortest;
+}
+
+prediction launched_late(const cluster& c, const prediction& p) {
+  auto s = p.chosen;
+  s.launch = launch_order::compute_first;
+  const auto pass = p.passes.size() > 1 ? pass_kind::both : p.passes.front().pass;
+  return predict(c, part_of_batch(p.problem, p.data_parallel), s, p.ranks / p.data_parallel, pass);
 }
 
 }  // namespace attnsim

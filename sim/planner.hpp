@@ -1,9 +1,11 @@
 // Search for the best strategy: every schedule, grid, token layout, K/V order, placement and kernel that the problem
 // allows is estimated by the closed form; the best by that are simulated and ranked by simulation.
 //
-// Pruning: of each schedule and grid the `per_grid` best estimates are simulated, if within `slack` of the best estimate of
-// all or among the `least` best; and of each schedule the best in any case. The closed form ignores contention between patterns, so it can be too low but hardly too
-// high; tests compare the result with exhaustive simulation on small clusters.
+// Pruning: first every schedule, degree, grid and placement is estimated with one token layout; only what is within
+// `layout_slack` of the best estimate, and the best of each schedule, with the others too. Of each schedule and grid the
+// `per_grid` best estimates are simulated, if within `slack` of the best estimate of all and among the `most` best, or
+// among the `least` best; and of each schedule the best in any case. The closed form ignores contention between patterns, so it can be too low but hardly
+// too high; tests compare the result with exhaustive simulation on small clusters.
 #pragma once
 
 #include <functional>
@@ -21,9 +23,11 @@ struct plan_request {
   std::vector<std::string> schedules;  ///< empty: all
   strategy fixed{.ulysses = 0};        ///< fields that a flag has set; Ulysses degree 0: any
   bool fix_tokens = false, fix_placement = false, fix_grid = false;
+  double layout_slack = 2;
   double slack = 1.25;
   std::size_t least = 12;
   std::size_t per_grid = 2;
+  std::size_t most = 64;
 };
 
 struct rejection {
@@ -34,12 +38,34 @@ struct rejection {
 struct plan_result {
   std::vector<prediction> candidates;  ///< feasible ones, best first; one a schedule and grid
   std::vector<rejection> rejected;     ///< what does not fit in memory or the algorithm refuses
-  std::size_t considered = 0;          ///< strategies estimated
+  std::vector<prediction>
+      on_fewer;                ///< the best on one rank, one node and, up to 1,024, half the ranks
+  std::size_t considered = 0;  ///< strategies estimated
   std::size_t simulated = 0;
 };
 
+/// A batch of several sequences may also be split: groups of ranks that each run their part of it (data parallel).
+/// Candidates that are not faster than fewer ranks say so in their warnings.
+///
 /// `progress`, if any, is called with the share done. Throws infeasible when nothing fits; names what was nearest.
 plan_result plan(const cluster&, const plan_request&,
                  const std::function<void(double)>& progress = {});
+
+/// How far a candidate is from another, better one, and what would have to be faster to close the gap.
+struct shortfall {
+  seconds behind;
+  double network =
+      0;  ///< factor by which exposed communication would have to shrink; 0: no factor would do
+  double kernels = 0;  ///< factor by which computation would have to shrink
+};
+shortfall to_catch_up(const prediction& candidate, const prediction& best);
+
+/// The shortest sequence, doubling or halving the problem's up to 2^10 times, from which the strategy's exposed
+/// communication is below `share` of its time by the closed form; 0 if there is none.
+std::int64_t compute_bound_from(const cluster&, const attention&, const prediction&,
+                                double share = 0.05);
+
+/// The candidate launched with kernels before the transfers that they are to hide.
+prediction launched_late(const cluster&, const prediction&);
 
 }  // namespace attnsim

@@ -66,13 +66,33 @@ void add_warnings(prediction& p, const cluster& c) {
   }
   if (p.problem.padding > 0)
     p.warnings.push_back(fmt::format("{} tokens are padding", p.problem.padding));
-  if (p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous &&
-      p.chosen.rows * p.chosen.cols > 1) {
-    p.warnings.push_back("contiguous tokens under a causal mask leave the ranks with unequal work");
+  const bool contiguous =
+      p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous;
+  const bool may_differ = contiguous || !p.problem.documents.empty();
+  constexpr int most = 256;
+  if (may_differ && p.chosen.rows * p.chosen.cols > 1 && p.ranks <= most) {
+    const double imbalance = work_imbalance(c, p.problem, p.chosen);
+    if (imbalance > 1.05) {
+      p.warnings.push_back(
+          fmt::format("unequal work: the rank with most has {:.2f} of the mean", imbalance));
+    }
   }
 }
 
 }  // namespace
+
+double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
+  const instance i(c, a, s, pass_kind::forward);
+  double most = 0, total = 0;
+  for (int rank = 0; rank < i.ranks(); ++rank) {
+    double work = 0;
+    for (std::size_t op = 0; op < i.program().program.size(); ++op)
+      work += i.costs().flops(op, rank).value();
+    most = std::max(most, work);
+    total += work;
+  }
+  return most * i.ranks() / total;
+}
 
 std::vector<pass_kind> passes_of(pass_kind pass) {
   if (pass == pass_kind::both) return {pass_kind::forward, pass_kind::backward};

@@ -35,7 +35,8 @@ struct prediction {
   std::string cluster;
   int ranks = 0;
   strategy chosen;
-  attention problem;
+  attention problem;      ///< of all data-parallel groups together
+  int data_parallel = 1;  ///< groups of ranks that each have their part of the batch
   std::vector<pass_prediction> passes;
   seconds time;
   seconds low, high;  ///< interval that the profile's stated uncertainties give
@@ -53,6 +54,9 @@ struct prediction {
 /// `s` need not be completed. Throws as instance does.
 prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
                    reader_kind by = reader_kind::simulation);
+
+/// The largest number of visible pairs, times query heads, that a rank attends to in the forward pass, over the mean.
+double work_imbalance(const cluster&, const attention&, const strategy&);
 
 /// The passes that `pass` stands for.
 std::vector<pass_kind> passes_of(pass_kind pass);

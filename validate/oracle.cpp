@@ -135,7 +135,8 @@ const std::vector<double>& oracle::reference(tensor what) const {
                                             .query_positions = rows_,
                                             .key_positions = columns_,
                                             .causal = problem_.mask == mask_kind::causal,
-                                            .window = problem_.window};
+                                            .window = problem_.window,
+                                            .document_ends = document_bounds(problem_)};
   const auto q = [&] { return inputs(tensor::q, rows_); };
   const auto k = [&] { return inputs(tensor::k, columns_); };
   const auto v = [&] { return inputs(tensor::v, columns_); };

@@ -13,7 +13,12 @@ namespace {
 
 using std::int64_t;
 
+auto document_of(const reference_attention& a, int64_t position) {
+  return std::upper_bound(a.document_ends.begin(), a.document_ends.end(), position);
+}
+
 bool sees(const reference_attention& a, int64_t i, int64_t j) {
+  if (document_of(a, a.query_positions[i]) != document_of(a, a.key_positions[j])) return false;
   const int64_t distance = a.query_positions[i] - a.key_positions[j];
   return !a.causal || (distance >= 0 && (a.window == 0 || distance < a.window));
 }

@@ -12,7 +12,7 @@
 namespace attnsim::kernels::cpu {
 
 /// Query q sees key k iff not causal, or position k <= position q and (with a window) k > q -
-/// window. Arrays are dense, [batch][token][head][d], tokens in the order of the positions.
+/// window; and, where documents are given, both are in the same one. Arrays are dense, [batch][token][head][d], tokens in the order of the positions.
 struct reference_attention {
   std::int64_t batch = 1;
   std::int64_t heads = 1;
@@ -21,8 +21,9 @@ struct reference_attention {
   std::vector<std::int64_t> query_positions;
   std::vector<std::int64_t> key_positions;
   bool causal = false;
-  std::int64_t window = 0;  ///< 0: none
-  double scale = 0;         ///< 0: 1 / sqrt(head_dim)
+  std::int64_t window = 0;                       ///< 0: none
+  double scale = 0;                              ///< 0: 1 / sqrt(head_dim)
+  std::vector<std::int64_t> document_ends = {};  ///< first position after each; empty: one document
 };
 
 struct reference_output {

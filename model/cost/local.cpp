@@ -24,6 +24,21 @@ cost_form form_of(const schedule& s, const operation& op) {
   return {op.kind, std::move(sizes), op.reads.size()};
 }
 
+/// One call of a variable-length kernel: all tiles run in parallel, each with its own loop, on average as long as theirs.
+void set_to_mean_loop(kernel_call& call, const std::vector<tile>& tiles) {
+  std::int64_t area = 0;
+  call.rows = call.cols = call.pairs = 0;
+  for (const auto& t : tiles) {
+    area += t.rows * t.cols;
+    call.rows += t.rows;
+    call.cols += t.cols;
+    call.pairs += t.pairs();
+  }
+  auto& loop = call.pass == pass_kind::forward ? call.cols : call.rows;
+  const auto parallel = call.pass == pass_kind::forward ? call.rows : call.cols;
+  loop = (area + parallel - 1) / parallel;
+}
+
 }  // namespace
 
 local_costs::local_costs(const workload& w, const device_profile& device,
@@ -44,24 +59,32 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   const auto& a = workload_.problem();
   const auto form = workload_.program().buffer_of(op.reads.front()).heads;
   const auto heads = workload_.heads(rank, form);
+  const auto pass = op.kind == op_kind::attention ? pass_kind::forward : pass_kind::backward;
+  kernel_call call{.pass = pass,
+                   .batch = a.batch,
+                   .heads = heads.queries,
+                   .kv_heads = heads.keys,
+                   .head_dim = a.head_dim,
+                   .dtype = a.dtype};
+  const auto tiles = workload_.tiles(op, rank);
   cost total{.known = true};
-  for (const auto& t : workload_.tiles(op, rank)) {
-    const kernel_call call{
-        .pass = op.kind == op_kind::attention ? pass_kind::forward : pass_kind::backward,
-        .batch = a.batch,
-        .heads = heads.queries,
-        .kv_heads = heads.keys,
-        .head_dim = a.head_dim,
-        .rows = t.rows,
-        .cols = t.cols,
-        .pairs = t.pairs(),
-        .dtype = a.dtype,
-    };
+  const auto add_call = [&] {
     total.time += kernel_time(device_, kernel_, call);
     total.flops += operations(call);
     ++total.calls;
+  };
+  for (const auto& t : tiles) {
     const auto traffic = workload_.accumulation_traffic(op, t);
     if (traffic > byte_count()) total.time += memory_time(traffic);
+    if (!a.documents.empty()) continue;
+    call.rows = t.rows;
+    call.cols = t.cols;
+    call.pairs = t.pairs();
+    add_call();
+  }
+  if (!a.documents.empty() && !tiles.empty()) {
+    set_to_mean_loop(call, tiles);
+    add_call();
   }
   return total;
 }

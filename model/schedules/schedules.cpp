@@ -126,11 +126,6 @@ std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
   return "";
 }
 
-void require_tensor_parallel(const strategy& s, int ranks) {
-  if (ranks % s.tensor_parallel == 0) return;
-  throw infeasible(fmt::format("--tp: '{}': does not divide {} ranks", s.tensor_parallel, ranks));
-}
-
 /// Largest first; for usp, if possible, those that leave a ring and need no copies of K/V heads.
 std::vector<int> usual_degrees(const strategy& s, const attention& a, int places) {
   auto degrees = ulysses_degrees(s, a, places);
@@ -166,6 +161,16 @@ strategy with_squarest_grid(const strategy& s, const attention& a, int groups,
 
 }  // namespace
 
+void require_tensor_parallel(const strategy& s, const attention& a, int ranks) {
+  if (ranks % s.tensor_parallel != 0) {
+    throw infeasible(fmt::format("--tp: '{}': does not divide {} ranks", s.tensor_parallel, ranks));
+  }
+  if (a.kv_heads % s.tensor_parallel != 0) {
+    throw infeasible(
+        fmt::format("--tp: '{}': does not divide {} K/V heads", s.tensor_parallel, a.kv_heads));
+  }
+}
+
 std::string refusal(const strategy& s, const attention& a) {
   const auto& chosen = find_algorithm(s.schedule);
   if (const auto reason = head_refusal(s, a, chosen.heads); !reason.empty()) return reason;
@@ -184,7 +189,7 @@ std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int rank
 
 strategy complete(strategy s, const attention& a, int ranks) {
   const auto& chosen = find_algorithm(s.schedule);
-  require_tensor_parallel(s, ranks);
+  require_tensor_parallel(s, a, ranks);
   const int places = ranks / s.tensor_parallel;
   const bool exchanges = chosen.name == "usp" || chosen.heads == exchange::all_ranks;
   if (s.ulysses == 0 && !exchanges) s.ulysses = 1;

@@ -30,6 +30,9 @@ const algorithm& find_algorithm(std::string_view name);
 /// Why the algorithm does not run with this strategy's grid, Ulysses and tensor-parallel degree; empty if it does.
 std::string refusal(const strategy&, const attention&);
 
+/// Throws infeasible unless the tensor-parallel degree divides the ranks and the K/V heads.
+void require_tensor_parallel(const strategy&, const attention&, int ranks);
+
 /// The Ulysses degrees that the schedule and the heads allow on `ranks` ranks, ascending.
 std::vector<int> ulysses_degrees(const strategy&, const attention&, int ranks);
 

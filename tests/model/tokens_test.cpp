@@ -160,5 +160,25 @@ TEST(layout_unit, of_chunks_in_parts) {
   EXPECT_EQ(layout_unit(token_layout::striped, 8, 4), 8);
 }
 
+// 12 tokens in documents of 5, 3 and 4: triangles of 15, 6 and 10 pairs; a full mask has 25 + 9 + 16.
+TEST(documents, see_themselves_only) {
+  attention a{.heads = 1, .kv_heads = 1, .sequence = 12, .documents = {5, 3, 4}};
+  const token_set all{{0, 12, 1}};
+  EXPECT_EQ(visible_pairs(all, all, a), 15 + 6 + 10);
+  a.mask = mask_kind::full;
+  EXPECT_EQ(visible_pairs(all, all, a), 25 + 9 + 16);
+  // Tokens 4 to 7 are the last one of the first document and all of the second.
+  EXPECT_EQ(visible_pairs({{4, 4, 1}}, all, a), 5 + 9);
+}
+
+// The same under strides: tokens 1, 4, 7, 10 against 0, 3, 6, 9; visible are (1,0) (4,0) (4,3) (7,6) (10,9).
+TEST(documents, cut_strided_ranges) {
+  const attention a{.heads = 1, .kv_heads = 1, .sequence = 12, .documents = {5, 3, 4}};
+  EXPECT_EQ(visible_pairs({{1, 4, 3}}, {{0, 4, 3}}, a), 5);
+  std::int64_t pairs = 0;
+  for (const auto& t : kernel_tiles({{1, 4, 3}}, {{0, 4, 3}}, a, false)) pairs += t.pairs();
+  EXPECT_EQ(pairs, 5);
+}
+
 }  // namespace
 }  // namespace attnsim

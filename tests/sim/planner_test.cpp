@@ -18,7 +18,8 @@ TEST(planner, pruned_search_finds_what_exhaustive_search_finds) {
                              .ranks = 16};
         const auto pruned = plan(c, request);
         request.slack = 1e9;
-        request.per_grid = 1000;
+        request.layout_slack = 1e9;
+        request.per_grid = request.most = 1000;
         const auto exhaustive = plan(c, request);
         ASSERT_FALSE(pruned.candidates.empty());
         EXPECT_LE(pruned.simulated, exhaustive.simulated);

@@ -12,11 +12,12 @@ namespace {
 
 /// Oracles by problem: many runs share one.
 const oracle& oracle_of(const attention& a) {
-  using key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t, mask_kind, data_type>;
+  using key =
+      std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                 std::int64_t, mask_kind, data_type, std::vector<std::int64_t>>;
   static std::map<key, oracle> known;
   const key problem{a.batch,   a.heads,  a.kv_heads, a.head_dim, a.sequence,
-                    a.padding, a.window, a.mask,     a.dtype};
+                    a.padding, a.window, a.mask,     a.dtype,    a.documents};
   return known.try_emplace(problem, a).first->second;
 }
 
@@ -84,7 +85,19 @@ TEST_P(executor_test, computes_attention) {
   }
 }
 
-/// Random shapes, most with padding, on random strategies.
+/// A sequence as documents of random lengths.
+template <typename Below>
+std::vector<std::int64_t> cut(std::int64_t tokens, int documents, Below below) {
+  std::vector<std::int64_t> lengths;
+  for (int i = 1; i < documents && tokens > 1; ++i) {
+    lengths.push_back(1 + below(static_cast<int>(tokens - 1)));
+    tokens -= lengths.back();
+  }
+  lengths.push_back(tokens);
+  return lengths;
+}
+
+/// Random shapes, most with padding, some in several documents, on random strategies.
 TEST(executor, computes_attention_of_random_shapes) {
   std::mt19937 random(7);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -100,6 +113,7 @@ TEST(executor, computes_attention_of_random_shapes) {
                 .dtype = data_type::fp32};
     if (a.mask == mask_kind::causal && below(3) == 0)
       a.window = 1 + below(static_cast<int>(tokens));
+    if (below(3) == 0) a.documents = cut(tokens, 1 + below(6), below);
     const auto possible = strategies(ranks, a, ranks % 2 == 0 && below(3) == 0 ? 2 : 1);
     if (possible.empty()) continue;
     auto s = possible[static_cast<std::size_t>(below(static_cast<int>(possible.size())))];

@@ -31,7 +31,8 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
   return text + " heads=" + std::to_string(a.heads) + '/' + std::to_string(a.kv_heads) + 'x' +
          std::to_string(a.head_dim) + " window=" + std::to_string(a.window) +
          " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
-         " padding=" + std::to_string(a.padding);
+         " padding=" + std::to_string(a.padding) +
+         " documents=" + std::to_string(a.documents.size());
 }
 
 /// What tells two programs of one grid apart.

@@ -1,0 +1,198 @@
+#include "model/frameworks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/error.hpp"
+#include "model/heads.hpp"
+
+namespace attnsim {
+namespace {
+
+int ring_size(const strategy& s) {
+  return s.rows * s.cols;
+}
+
+bool is_one_of(const strategy& s, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), s.schedule) != names.end();
+}
+
+std::string not_among(const strategy& s, std::string_view offered) {
+  return fmt::format("has no {}; offers {}", s.schedule, offered);
+}
+
+/// Heads of a tensor-parallel rank, query and key heads alike, over the Ulysses degree.
+std::string uneven_heads(const strategy& s, const attention& a) {
+  const auto own = share_of(all_heads(a), s.tensor_parallel, 0);
+  if (own.queries % s.ulysses == 0 && own.keys % s.ulysses == 0) return "";
+  return fmt::format("{} query and {} K/V heads a rank are not multiples of Ulysses degree {}",
+                     own.queries, own.keys, s.ulysses);
+}
+
+std::string other_tokens(const strategy& s, const attention& a, token_layout wanted,
+                         std::string_view name) {
+  const bool matters = a.mask == mask_kind::causal && ring_size(s) > 1 && s.tokens != wanted;
+  return matters ? fmt::format("lays causal tokens out {} only ({})", name_of(wanted), name) : "";
+}
+
+std::string first_of(std::initializer_list<std::string> reasons) {
+  for (const auto& r : reasons) {
+    if (!r.empty()) return r;
+  }
+  return "";
+}
+
+std::string window_with_ring(const strategy& s, const attention& a) {
+  return a.window > 0 && ring_size(s) > 1 ? "has no sliding window in a ring of K/V" : "";
+}
+
+std::string forward_of_full_mask(const attention& a, pass_kind pass) {
+  if (a.mask != mask_kind::full) return "is for full masks only (diffusion models)";
+  return pass == pass_kind::forward ? "" : "has no backward pass (inference)";
+}
+
+// --- Megatron-LM, TransformerEngine -------------------------------------------------------------
+
+std::string megatron_refusal(const strategy& s, const attention& a, pass_kind) {
+  if (!is_one_of(s, {"ring", "allgather", "ulysses", "usp"}))
+    return not_among(s, "ring (p2p), allgather, ulysses (a2a) and usp (a2a+p2p)");
+  const bool ring = is_one_of(s, {"ring", "usp"});
+  return first_of({ring ? window_with_ring(s, a) : "", uneven_heads(s, a),
+                   other_tokens(s, a, token_layout::zigzag, "DualChunkSwap")});
+}
+
+std::string megatron_settings(const strategy& s, const attention&) {
+  const int ranks = ring_size(s) * s.ulysses;
+  const bool mixed = s.schedule == "usp" && s.ulysses > 1 && ring_size(s) > 1;
+  const auto type = mixed                       ? "a2a+p2p"
+                    : s.ulysses > 1             ? "a2a"
+                    : s.schedule == "allgather" ? "allgather"
+                                                : "p2p";
+  auto text = s.tensor_parallel > 1
+                  ? fmt::format("--tensor-model-parallel-size {}\n", s.tensor_parallel)
+                  : "";
+  text += fmt::format("--context-parallel-size {}\n--cp-comm-type {}\n", ranks, type);
+  if (mixed) {
+    text += fmt::format("--hierarchical-context-parallel-sizes {} {}\n", s.ulysses, ring_size(s));
+  }
+  return text;
+}
+
+// --- TensorRT-LLM -------------------------------------------------------------------------------
+
+std::string trtllm_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  if (!is_one_of(s, {"ring", "ulysses", "usp", "attention2d"}))
+    return not_among(s, "ring, ulysses, attention2d, and Ulysses around ring or attention2d");
+  if (s.order == kv_order::transposed) return "has no grid transpose of K/V";
+  return first_of({forward_of_full_mask(a, pass), uneven_heads(s, a)});
+}
+
+std::string trtllm_settings(const strategy& s, const attention&) {
+  auto text = fmt::format("parallel_config:\n  ulysses_size: {}\n", s.ulysses);
+  text += s.schedule == "attention2d" ? fmt::format("  attn2d_size: [{}, {}]\n", s.rows, s.cols)
+                                      : fmt::format("  ring_size: {}\n", ring_size(s));
+  return s.tensor_parallel > 1 ? text + fmt::format("  tp_size: {}\n", s.tensor_parallel) : text;
+}
+
+// --- USP (yunchang), xDiT -----------------------------------------------------------------------
+
+std::string usp_refusal(const strategy& s, const attention& a, pass_kind) {
+  if (!is_one_of(s, {"ring", "ulysses", "usp"})) return not_among(s, "ring, ulysses and usp");
+  return first_of({window_with_ring(s, a), uneven_heads(s, a)});
+}
+
+std::string usp_settings(const strategy& s, const attention& a) {
+  const auto kind = a.mask == mask_kind::full || ring_size(s) == 1 ? "basic"
+                    : s.tokens == token_layout::zigzag             ? "zigzag"
+                    : s.tokens == token_layout::striped            ? "strip"
+                                                                   : "basic";
+  return fmt::format(
+      "set_seq_parallel_pg(ulysses_degree={}, ring_degree={}, rank, world_size)\n"
+      "LongContextAttention(ring_impl_type=\"{}\")\n",
+      s.ulysses, ring_size(s), kind);
+}
+
+std::string xdit_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  return first_of({usp_refusal(s, a, pass), forward_of_full_mask(a, pass)});
+}
+
+std::string xdit_settings(const strategy& s, const attention&) {
+  return fmt::format("--ulysses_degree {} --ring_degree {}\n", s.ulysses, ring_size(s));
+}
+
+// --- ring-flash-attention -----------------------------------------------------------------------
+
+std::string ring_flash_refusal(const strategy& s, const attention& a, pass_kind) {
+  if (!is_one_of(s, {"ring", "allgather"})) return not_among(s, "ring and allgather (llama3)");
+  if (a.window > 0) return "has no sliding window";
+  if (s.schedule != "allgather") return "";
+  return other_tokens(s, a, token_layout::contiguous, "llama3_flash_attn_varlen_func");
+}
+
+std::string ring_flash_settings(const strategy& s, const attention& a) {
+  if (s.schedule == "allgather") {
+    return fmt::format("llama3_flash_attn_varlen_func(..., heads_k_stride={})\n",
+                       a.kv_heads / s.tensor_parallel);
+  }
+  if (a.mask == mask_kind::full || s.tokens == token_layout::contiguous)
+    return "ring_flash_attn_func\n";
+  return s.tokens == token_layout::zigzag ? "zigzag_ring_flash_attn_func\n"
+                                          : "stripe_flash_attn_func\n";
+}
+
+// --- torchtitan ---------------------------------------------------------------------------------
+
+std::string torchtitan_refusal(const strategy& s, const attention& a, pass_kind) {
+  if (s.schedule != "allgather") return not_among(s, "allgather");
+  return other_tokens(s, a, token_layout::zigzag, "head-tail load balance");
+}
+
+std::string torchtitan_settings(const strategy& s, const attention&) {
+  auto text = fmt::format("--parallelism.context_parallel_degree {}\n", ring_size(s));
+  if (s.tensor_parallel > 1)
+    text += fmt::format("--parallelism.tensor_parallel_degree {}\n", s.tensor_parallel);
+  return text;
+}
+
+// --- MagiAttention ------------------------------------------------------------------------------
+
+std::string magi_refusal(const strategy& s, const attention&, pass_kind) {
+  return is_one_of(s, {"allgather", "hierarchical-allgather"})
+             ? ""
+             : not_among(s, "K/V sent to whom they are of use, nearest to allgather");
+}
+
+/// Chunks small enough for eight a rank, in the range that its documentation advises.
+std::string magi_settings(const strategy& s, const attention& a) {
+  const auto chunk = std::clamp<std::int64_t>(a.sequence / (8 * ring_size(s)), 512, 2048);
+  return fmt::format("chunk_size={}\nMAGI_ATTENTION_HIERARCHICAL_COMM={}\n", chunk,
+                     s.schedule == "allgather" ? 0 : 1);
+}
+
+constexpr framework table[] = {
+    {"megatron", megatron_refusal, megatron_settings},
+    {"trtllm", trtllm_refusal, trtllm_settings},
+    {"usp", usp_refusal, usp_settings},
+    {"xdit", xdit_refusal, xdit_settings},
+    {"ring-flash-attention", ring_flash_refusal, ring_flash_settings},
+    {"torchtitan", torchtitan_refusal, torchtitan_settings},
+    {"magiattention", magi_refusal, magi_settings},
+};
+
+}  // namespace
+
+std::span<const framework> frameworks() {
+  return table;
+}
+
+const framework& find_framework(std::string_view name) {
+  std::string names;
+  for (const auto& f : table) {
+    if (f.name == name) return f;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
+  }
+  throw input_error("--emit", std::string(name), "expected one of: " + names);
+}
+
+}  // namespace attnsim

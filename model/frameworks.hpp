@@ -1,0 +1,32 @@
+// What to write into a framework's settings to run a strategy, or why the framework can't run it. One line each in the
+// table of frameworks.cpp. Facts from the frameworks' documentation and sources:
+//   megatron             docs of --cp-comm-type, TransformerEngine's attention/context_parallel.py
+//   trtllm               TensorRT-LLM VisualGen parallel_config (blog 25, pull requests 12943, 13821, 13944, 14961, 16677)
+//   usp, xdit            feifeibear/long-context-attention (yunchang), xdit-project/xDiT
+//   ring-flash-attention zhuzilin/ring-flash-attention
+//   torchtitan           pytorch/torchtitan, context_parallel (issue 3086)
+//   magiattention        SandAI-org/MagiAttention
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/strategy.hpp"
+
+namespace attnsim {
+
+struct framework {
+  std::string_view name;
+  /// Empty, or why the framework can't run the strategy.
+  std::string (*refusal)(const strategy&, const attention&, pass_kind);
+  /// Lines to put into its settings. Precondition: no refusal.
+  std::string (*settings)(const strategy&, const attention&);
+};
+
+std::span<const framework> frameworks();
+
+/// Throws input_error that lists the names.
+const framework& find_framework(std::string_view name);
+
+}  // namespace attnsim

@@ -1,0 +1,98 @@
+#include "model/frameworks.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/error.hpp"
+#include "tests/expect_error.hpp"
+
+namespace attnsim {
+namespace {
+
+const attention causal{.heads = 32, .kv_heads = 8, .sequence = 1 << 17};
+const attention full{.heads = 32, .kv_heads = 8, .sequence = 1 << 17, .mask = mask_kind::full};
+
+std::string refusal_of(const char* name, const strategy& s, const attention& a,
+                       pass_kind pass = pass_kind::both) {
+  return find_framework(name).refusal(s, a, pass);
+}
+
+std::string settings_of(const char* name, const strategy& s, const attention& a) {
+  return find_framework(name).settings(s, a);
+}
+
+const strategy usp{.schedule = "usp", .rows = 2, .cols = 1, .ulysses = 8};
+const strategy ring{.schedule = "ring", .rows = 16, .cols = 1};
+const strategy grid{.schedule = "attention2d", .rows = 2, .cols = 4, .ulysses = 2};
+
+TEST(frameworks, megatron) {
+  EXPECT_EQ(refusal_of("megatron", usp, causal), "");
+  EXPECT_EQ(settings_of("megatron", usp, causal),
+            "--context-parallel-size 16\n--cp-comm-type a2a+p2p\n"
+            "--hierarchical-context-parallel-sizes 8 2\n");
+  EXPECT_EQ(settings_of("megatron", ring, causal),
+            "--context-parallel-size 16\n--cp-comm-type p2p\n");
+  EXPECT_EQ(refusal_of("megatron", grid, causal),
+            "has no attention2d; offers ring (p2p), allgather, ulysses (a2a) and usp (a2a+p2p)");
+}
+
+// TransformerEngine: sliding windows with all_gather and a2a only.
+TEST(frameworks, megatron_takes_no_window_in_a_ring) {
+  auto windowed = causal;
+  windowed.window = 4096;
+  EXPECT_EQ(refusal_of("megatron", ring, windowed), "has no sliding window in a ring of K/V");
+  const strategy gather{.schedule = "allgather", .rows = 16, .cols = 1};
+  EXPECT_EQ(refusal_of("megatron", gather, windowed), "");
+  const strategy ulysses{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 8};
+  EXPECT_EQ(refusal_of("megatron", ulysses, windowed), "");
+}
+
+TEST(frameworks, megatron_wants_zigzag_tokens_and_even_heads) {
+  auto striped = ring;
+  striped.tokens = token_layout::striped;
+  EXPECT_EQ(refusal_of("megatron", striped, causal),
+            "lays causal tokens out zigzag only (DualChunkSwap)");
+  EXPECT_EQ(refusal_of("megatron", striped, full), "");
+  const strategy wide{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 16};
+  EXPECT_EQ(refusal_of("megatron", wide, causal),
+            "32 query and 8 K/V heads a rank are not multiples of Ulysses degree 16");
+  auto split = usp;
+  split.tensor_parallel = 2;
+  EXPECT_EQ(refusal_of("megatron", split, causal),
+            "16 query and 4 K/V heads a rank are not multiples of Ulysses degree 8");
+}
+
+TEST(frameworks, trtllm) {
+  EXPECT_EQ(refusal_of("trtllm", grid, full, pass_kind::forward), "");
+  EXPECT_EQ(settings_of("trtllm", grid, full),
+            "parallel_config:\n  ulysses_size: 2\n  attn2d_size: [2, 4]\n");
+  EXPECT_EQ(refusal_of("trtllm", grid, causal, pass_kind::forward),
+            "is for full masks only (diffusion models)");
+  EXPECT_EQ(refusal_of("trtllm", grid, full), "has no backward pass (inference)");
+}
+
+TEST(frameworks, usp_and_xdit) {
+  EXPECT_EQ(settings_of("usp", usp, causal),
+            "set_seq_parallel_pg(ulysses_degree=8, ring_degree=2, rank, world_size)\n"
+            "LongContextAttention(ring_impl_type=\"zigzag\")\n");
+  EXPECT_EQ(settings_of("xdit", usp, full), "--ulysses_degree 8 --ring_degree 2\n");
+  EXPECT_EQ(refusal_of("xdit", usp, causal), "is for full masks only (diffusion models)");
+}
+
+TEST(frameworks, the_others) {
+  EXPECT_EQ(settings_of("ring-flash-attention", ring, causal), "zigzag_ring_flash_attn_func\n");
+  const strategy gather{.schedule = "allgather", .rows = 16, .cols = 1};
+  EXPECT_EQ(settings_of("torchtitan", gather, causal),
+            "--parallelism.context_parallel_degree 16\n");
+  EXPECT_EQ(settings_of("magiattention", gather, causal),
+            "chunk_size=1024\nMAGI_ATTENTION_HIERARCHICAL_COMM=0\n");
+  EXPECT_EQ(refusal_of("torchtitan", ring, causal), "has no ring; offers allgather");
+}
+
+TEST(find_framework, lists_the_names) {
+  EXPECT_ERROR(find_framework("jax"), input_error,
+               "--emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
+               "ring-flash-attention, torchtitan, magiattention");
+}
+
+}  // namespace
+}  // namespace attnsim
