@@ -123,8 +123,11 @@ void explain(const cluster& c, const plan_request& request, const plan_result& r
   fmt::print("\n{}\n{}\n{}\n{}", shortfalls(c, request, result.candidates),
              advice(c, result.candidates[0]), feasibility(request, result.candidates),
              rejections(result.rejected));
-  for (const auto& p : result.on_fewer)
-    fmt::print("on {} ranks: {} with {}\n", p.ranks, to_string(p.time), p.chosen.schedule);
+  for (const auto& p : result.on_fewer) {
+    fmt::print("{}: {}\n",
+               p.ranks == 1 ? "one rank" : fmt::format("{} ranks, {}", p.ranks, p.chosen.schedule),
+               to_string(p.time));
+  }
 }
 
 /// Settings of the best candidate that the framework can do; why not those before it.

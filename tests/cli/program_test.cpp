@@ -119,6 +119,35 @@ TEST(plan, keeps_to_the_schedules_asked_for) {
   for (const auto& c : answer["candidates"]) EXPECT_EQ(c["schedule"], "ring");
 }
 
+TEST(plan, emits_settings_of_the_best_that_the_framework_can_do) {
+  const auto r = run_program(
+      std::string("plan nd-h100-v5 --nodes 2 --schedules usp,ring --ulysses 8 --emit megatron") +
+      problem);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  EXPECT_NE(r.output.find("--context-parallel-size 16\n--cp-comm-type a2a+p2p\n"
+                          "--hierarchical-context-parallel-sizes 8 2\n"),
+            std::string::npos)
+      << r.output;
+}
+
+TEST(plan, what_if_has_a_row_a_value) {
+  const auto r = run_program(std::string("plan star --nodes 4 --schedules ring,attention2d "
+                                         "--what-if 'nics.bandwidth=100 Gb/s..400 Gb/s'") +
+                             problem);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  for (const auto* value : {"100 Gb/s", "200 Gb/s", "400 Gb/s"})
+    EXPECT_NE(r.output.find(value), std::string::npos) << r.output;
+}
+
+TEST(plan, explains_what_was_rejected) {
+  const auto r = run_program(
+      std::string("plan p5 --nodes 1 --schedules ring,attention2d --explain") + problem);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  for (const auto* part : {"if network faster by", "launch order:", "torchtitan",
+                           "runs on one column of ranks", "one rank:"})
+    EXPECT_NE(r.output.find(part), std::string::npos) << part << "\n" << r.output;
+}
+
 TEST(plan, quiet_writes_nothing_to_stderr) {
   EXPECT_EQ(run_program(std::string("plan p5 --nodes 1 --quiet") + problem).messages, "");
 }
@@ -189,6 +218,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "--mask: 'sliding': expected one of: full, causal"},
         mistake{"predict p5 --seq 128K --mask full --window 8", 2,
                 "--window: '8': expected a causal mask with a sliding window"},
+        mistake{"predict p5 --seq 128K --documents 64K,32K", 2,
+                "--documents: '98304': expected lengths that add up to --seq 131072"},
+        mistake{"predict p5 --nodes 1 --seq 128K --tp 3", 3, "--tp: '3': does not divide 8 ranks"},
+        mistake{"predict p5 --nodes 1 --seq 128K --kv-heads 2 --tp 4", 3,
+                "--tp: '4': does not divide 2 K/V heads"},
+        mistake{"predict p5 --nodes 1 --seq 128K --heads 5 --schedule ulysses", 3,
+                "--schedule: 'ulysses': no grid of 8 ranks will do; --ulysses 8 does not suit 5 "
+                "query and 5 K/V heads a rank; even degrees: 1, 5"},
+        mistake{"plan p5 --seq 128K --emit jax", 2,
+                "--emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
+                "ring-flash-attention, torchtitan, magiattention"},
+        mistake{"plan p5 --seq 128K --what-if seq", 2,
+                "--what-if: 'seq': expected key=from..to, such as seq=64K..1M or "
+                "nics.bandwidth=\"100 Gb/s\"..\"1600 Gb/s\""},
         mistake{"predict p5 --seq 128K --dtype int8", 2,
                 "--dtype: 'int8': expected one of: bf16, fp16, fp32"},
         mistake{"predict p5 --seq 128K --pass sideways", 2,
