@@ -100,7 +100,10 @@ void workload_flags::add_to(CLI::App& app) {
   app.add_option("--mask", mask, "full or causal")->capture_default_str();
   app.add_option("--window", window, "sliding window in tokens, 0 for none")->capture_default_str();
   app.add_option("--dtype", dtype, "bf16, fp16 or fp32")->capture_default_str();
-  app.add_option("--pass", pass, "forward, backward or both")->capture_default_str();
+  app.add_option(
+         "--pass", pass,
+         "forward (inference), backward, both (training) or recompute (training, forward twice)")
+      ->capture_default_str();
   app.add_flag("--pad", pad, "pad the sequence to what the token layout needs");
 }
 

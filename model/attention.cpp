@@ -12,9 +12,10 @@ constexpr name_table<mask_kind, 2> masks{
     {{mask_kind::full, "full"}, {mask_kind::causal, "causal"}}};
 constexpr name_table<data_type, 3> types{
     {{data_type::bf16, "bf16"}, {data_type::fp16, "fp16"}, {data_type::fp32, "fp32"}}};
-constexpr name_table<pass_kind, 3> passes{{{pass_kind::forward, "forward"},
+constexpr name_table<pass_kind, 4> passes{{{pass_kind::forward, "forward"},
                                            {pass_kind::backward, "backward"},
-                                           {pass_kind::both, "both"}}};
+                                           {pass_kind::both, "both"},
+                                           {pass_kind::recompute, "recompute"}}};
 
 }  // namespace
 

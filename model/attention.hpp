@@ -11,7 +11,8 @@ namespace attnsim {
 
 enum class mask_kind { full, causal };
 enum class data_type { bf16, fp16, fp32 };
-enum class pass_kind { forward, backward, both };
+/// `recompute`: forward without what backward needs, then both; as training with recomputed activations.
+enum class pass_kind { forward, backward, both, recompute };
 
 struct attention {
   std::int64_t batch = 1;

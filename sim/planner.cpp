@@ -383,7 +383,9 @@ std::int64_t compute_bound_from(const cluster& c, const attention& problem, cons
 prediction launched_late(const cluster& c, const prediction& p) {
   auto s = p.chosen;
   s.launch = launch_order::compute_first;
-  const auto pass = p.passes.size() > 1 ? pass_kind::both : p.passes.front().pass;
+  const auto pass = p.passes.size() == 1   ? p.passes.front().pass
+                    : p.passes.size() == 2 ? pass_kind::both
+                                           : pass_kind::recompute;
   return predict(c, part_of_batch(p.problem, p.data_parallel), s, p.ranks / p.data_parallel, pass);
 }
 

@@ -96,6 +96,8 @@ double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
 
 std::vector<pass_kind> passes_of(pass_kind pass) {
   if (pass == pass_kind::both) return {pass_kind::forward, pass_kind::backward};
+  if (pass == pass_kind::recompute)
+    return {pass_kind::forward, pass_kind::forward, pass_kind::backward};
   return {pass};
 }
 

@@ -44,6 +44,7 @@ TEST(predict, both_passes_add_up) {
     return json::parse(r.output)["time_s"].get<double>();
   };
   EXPECT_NEAR(time("both"), time("forward") + time("backward"), 1e-9);
+  EXPECT_NEAR(time("recompute"), time("both") + time("forward"), 1e-9);
 }
 
 TEST(predict, one_rank_is_one_device) {
@@ -235,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"predict p5 --seq 128K --dtype int8", 2,
                 "--dtype: 'int8': expected one of: bf16, fp16, fp32"},
         mistake{"predict p5 --seq 128K --pass sideways", 2,
-                "--pass: 'sideways': expected one of: forward, backward, both"},
+                "--pass: 'sideways': expected one of: forward, backward, both, recompute"},
         mistake{"predict p5 --seq 128K --tokens random", 2,
                 "--tokens: 'random': expected one of: contiguous, zigzag, striped"},
         mistake{"predict p5 --seq 128K --format xml", 2,
