@@ -29,8 +29,8 @@ TEST(measure_links, finds_the_rates_that_were_set) {
   const auto links = measure_links(hosts, LINK_PROBE);
   ASSERT_EQ(links.size(), 2u);
   const double leaf = link.value() * hosts.network().payload_share();
-  EXPECT_NEAR(links[0].one_way_fit.rate.value(), leaf, 0.03 * leaf);
-  EXPECT_NEAR(links[1].one_way_fit.rate.value(), leaf / 2, 0.03 * leaf / 2);
+  EXPECT_NEAR(links[0].one_way_fit.rate.value(), leaf, 0.05 * leaf);
+  EXPECT_NEAR(links[1].one_way_fit.rate.value(), leaf / 2, 0.05 * leaf / 2);
   EXPECT_NEAR(links[0].both_ways_fit.rate.value(), leaf,
               0.06 * leaf);  // shared with acknowledgements
   EXPECT_LT(links[0].one_way_fit.latency.value(), 5e-3);
