@@ -17,7 +17,7 @@ namespace {
 enum class shape { ring, hub, all };
 constexpr name_table<shape, 3> shapes{
     {{shape::ring, "Ring"}, {shape::hub, "Switch"}, {shape::all, "FullyConnected"}}};
-constexpr std::int64_t most_npus = 1 << 20;
+constexpr std::int64_t most_npus = most_parts;
 constexpr bandwidth least_nvlink(100e9);
 constexpr std::size_t most_dimensions = 8;
 

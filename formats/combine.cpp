@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 #include <tuple>
 
 #include "formats/hardware.hpp"
@@ -287,9 +288,7 @@ class fabric_builder {
   machine m_;
 };
 
-}  // namespace
-
-machine combine(std::vector<topology> files, const settings& given) {
+machine combine_files(std::vector<topology> files, const settings& given) {
   std::vector<topology> nodes, fabrics, clusters;
   for (auto& file : files) {
     auto& list = file.what == scope::node ? nodes : file.what == scope::fabric ? fabrics : clusters;
@@ -316,6 +315,16 @@ machine combine(std::vector<topology> files, const settings& given) {
     throw input_error("the nodes' files describe different nodes: a fabric file joins equal ones");
   }
   return fabric_builder(fabrics.front(), &templates.inside, given).build();
+}
+
+}  // namespace
+
+machine combine(std::vector<topology> files, const settings& given) {
+  try {
+    return combine_files(std::move(files), given);
+  } catch (const std::length_error& e) {
+    throw input_error(fmt::format("what was read {}", e.what()));
+  }
 }
 
 }  // namespace attnsim::formats

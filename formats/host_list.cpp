@@ -5,11 +5,11 @@
 #include <stdexcept>
 
 #include "formats/source.hpp"
+#include "formats/topology.hpp"
 
 namespace attnsim::formats {
 namespace {
 
-constexpr std::size_t most_hosts = 1u << 20;
 constexpr std::size_t most_digits = 9;
 
 [[noreturn]] void fail() {
@@ -17,8 +17,8 @@ constexpr std::size_t most_digits = 9;
 }
 
 void append(std::vector<std::string>& names, std::string name) {
-  if (names.size() == most_hosts) {
-    throw std::length_error(fmt::format("describes more than {} hosts", most_hosts));
+  if (names.size() == most_parts) {
+    throw std::length_error(fmt::format("describes more than {} hosts", most_parts));
   }
   names.push_back(std::move(name));
 }

@@ -8,7 +8,7 @@
 
 namespace attnsim::formats {
 
-/// Throws std::invalid_argument for a malformed list, std::length_error beyond 2^20 names.
+/// Throws std::invalid_argument for a malformed list, std::length_error beyond most_parts names.
 std::vector<std::string> expand_host_list(std::string_view list);
 
 }  // namespace attnsim::formats

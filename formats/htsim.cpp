@@ -12,7 +12,7 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr int most = 1 << 20;
+constexpr int most = most_parts;
 
 struct tier {
   std::size_t line = 0;

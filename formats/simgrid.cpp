@@ -20,7 +20,6 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr std::size_t most_hosts = 1u << 20;
 constexpr double most_value = 1e18;
 
 using element = pugi::xml_node;
@@ -127,7 +126,7 @@ class reader {
     int node = static_cast<int>(devices_);
     for (const auto prop : e.children("prop")) {
       if (std::string_view(prop.attribute("id").value()) == "attnsim.node")
-        node = xml_.integer(prop, "value", 0, static_cast<int>(most_hosts));
+        node = xml_.integer(prop, "value", 0, static_cast<int>(most_parts));
     }
     return add(e, name, part_kind::device, node);
   }
@@ -204,8 +203,8 @@ class reader {
       if (!first || !last || *first < 0 || *last < *first) {
         xml_.fail(e, "radical", "expected numbers, such as 0-15");
       }
-      if (static_cast<std::size_t>(*last - *first) + numbers.size() >= most_hosts) {
-        xml_.fail(e, "radical", fmt::format("expected at most {} hosts", most_hosts));
+      if (static_cast<std::size_t>(*last - *first) + numbers.size() >= most_parts) {
+        xml_.fail(e, "radical", fmt::format("expected at most {} hosts", most_parts));
       }
       for (int n = *first; n <= *last; ++n) numbers.push_back(n);
     }
@@ -263,7 +262,7 @@ class reader {
       result.emplace_back();
       for (const auto item : split(list, ',')) {
         const auto n = to_number<std::size_t>(item);
-        if (!n || *n < 1 || *n > most_hosts) xml_.fail(e, "topo_parameters", expected);
+        if (!n || *n < 1 || *n > most_parts) xml_.fail(e, "topo_parameters", expected);
         result.back().push_back(*n);
       }
     }
@@ -275,12 +274,12 @@ class reader {
                    std::initializer_list<std::vector<std::size_t>> factors) const {
     std::size_t product = 1;
     for (const auto& list : factors) {
-      for (const auto f : list) product = std::min(product * f, most_hosts + 1);
+      for (const auto f : list) product = std::min(product * f, most_parts + 1);
     }
     if (product != hosts.size()) {
       xml_.fail(e, "radical",
                 fmt::format("expected as many hosts as topo_parameters make, {}",
-                            product > most_hosts ? "too many" : std::to_string(product)));
+                            product > most_parts ? "too many" : std::to_string(product)));
     }
   }
 

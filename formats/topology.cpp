@@ -8,8 +8,6 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr std::size_t most_parts = 1u << 20, most_cables = 1u << 22;
-
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
   for (const auto& line : from) {
     if (std::find(to.begin(), to.end(), line) == to.end()) to.push_back(line);

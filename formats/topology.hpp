@@ -11,6 +11,9 @@
 
 namespace attnsim::formats {
 
+/// What a cluster file of ours can hold at a reasonable cost.
+constexpr std::size_t most_parts = 1u << 17, most_cables = 1u << 19;
+
 /// A host is a node whose inside the file does not tell.
 enum class part_kind { device, nic, switch_, host };
 
@@ -49,7 +52,7 @@ struct topology {
   std::vector<cable> cables;
   notes said;
 
-  /// Both throw std::length_error beyond 2^20 parts or 2^22 cables.
+  /// Both throw std::length_error beyond these limits.
   std::size_t add(part_kind, std::string name, int node = -1);
   void join(std::size_t from, std::size_t to, bandwidth, seconds latency, link_kind,
             bool duplex = true);

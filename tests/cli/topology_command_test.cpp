@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"topology import FILE", "SwitchName=a Nodes=n[3-1]\n",
                 "FILE:1: Nodes: 'n[3-1]': expected a host list, such as node[01-08,10]"},
         mistake{"topology import FILE", "SwitchName=a Nodes=n[0-9999999]\n",
-                "FILE: describes more than 1048576 hosts"},
+                "FILE: describes more than 131072 hosts"},
         mistake{"topology import FILE", "blocks:\n- {nodes: [a]}\n",
                 "FILE:2: blocks[0].switch: missing"},
         mistake{"topology import FILE", "Switch 2 \"S\"\n[1] \"H\"[1]\n",

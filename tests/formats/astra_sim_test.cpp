@@ -38,16 +38,16 @@ TEST(astra_sim, refuses_bad_files) {
   EXPECT_ERROR(file("[Ring]", "[tbd]", "[1]"), input_error,
                "f:2: npus_count[0]: 'tbd': expected a whole number");
   EXPECT_ERROR(file("[Ring]", "[0]", "[1]"), input_error,
-               "f:2: npus_count[0]: '0': expected at least 1 and at most 1048576 NPUs in all");
+               "f:2: npus_count[0]: '0': expected at least 1 and at most 131072 NPUs in all");
   EXPECT_ERROR(
       file("[Ring]", "[99999999]", "[1]"), input_error,
-      "f:2: npus_count[0]: '99999999': expected at least 1 and at most 1048576 NPUs in all");
+      "f:2: npus_count[0]: '99999999': expected at least 1 and at most 131072 NPUs in all");
   EXPECT_ERROR(file("[Ring]", "[8]", "[tbd]"), input_error,
                "f:3: bandwidth[0]: 'tbd': expected a number");
   EXPECT_ERROR(file("[Ring]", "[8]", "[-1]"), input_error,
                "f:3: bandwidth[0]: '-1': expected GB/s above 0 and at most 1000000");
   EXPECT_ERROR(file("[FullyConnected]", "[100000]", "[1]"), input_error,
-               "f: describes more than 4194304 links");
+               "f: describes more than 524288 links");
 }
 
 TEST(astra_sim_examples, hgx_h100) {

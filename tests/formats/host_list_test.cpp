@@ -26,9 +26,9 @@ TEST(expand_host_list, refuses_malformed_and_endless_lists) {
                  "expected a host list, such as node[01-08,10]");
   }
   EXPECT_ERROR(expand_host_list("a[0-9999999]"), std::length_error,
-               "describes more than 1048576 hosts");
+               "describes more than 131072 hosts");
   EXPECT_ERROR(expand_host_list("a[0-9999][0-9999]"), std::length_error,
-               "describes more than 1048576 hosts");
+               "describes more than 131072 hosts");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(htsim, reads_tiers) {
 TEST(htsim, refuses_bad_files) {
   EXPECT_ERROR(read_text("Nodes 4\nTiers 1\nTier 1\n"), input_error, "f:3: Tier: '1': expected 0");
   EXPECT_ERROR(read_text("Nodes many\nTiers 1\n"), input_error,
-               "f:1: Nodes: 'many': expected a whole number from 0 to 1048576");
+               "f:1: Nodes: 'many': expected a whole number from 0 to 131072");
   EXPECT_ERROR(read_text("Nodes 4\nTiers 1\n"), input_error, "f:2: expected at least one Tier");
   EXPECT_ERROR(read_text("Nodes 4\nTiers 1\nTier 0\n"), input_error,
                "f:3: Tier: Radix_Down: missing");

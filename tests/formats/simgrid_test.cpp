@@ -93,7 +93,7 @@ TEST(simgrid, refuses_bad_files) {
                input_error, "f:2: <link_ctn> id: 'l': expected the name of a link");
   EXPECT_ERROR(
       read_text("<platform>\n<cluster radical='0-99999999' prefix='' suffix=''/></platform>"),
-      input_error, "f:2: <cluster> radical: '0-99999999': expected at most 1048576 hosts");
+      input_error, "f:2: <cluster> radical: '0-99999999': expected at most 131072 hosts");
 }
 
 TEST(simgrid_examples, backbone) {

@@ -46,7 +46,7 @@ TEST(slurm, refuses_bad_files) {
   EXPECT_ERROR(read_text("SwitchName=a Nodes=b\nSwitchName=c Switches=a,d\n"), input_error,
                "f:2: Switches: 'd': expected the name of a switch of this file");
   EXPECT_ERROR(read_text("SwitchName=a Nodes=b[0-9999999]\n"), input_error,
-               "f: describes more than 1048576 hosts");
+               "f: describes more than 131072 hosts");
 }
 
 TEST(slurm_of_others, three_levels) {
