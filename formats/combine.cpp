@@ -89,6 +89,9 @@ class fabric_builder {
   fabric_builder(const topology& file, const topology* node, const settings& given)
       : file_(file), given_(given), known_(known_hardware()), cables_(cables_of_parts(file)) {
     m_.said = file.said;
+    for (const auto h : file.all(part_kind::host)) {
+      most_cables_of_host_ = std::max(most_cables_of_host_, cables_[h].size());
+    }
     group_hosts();
     host_ = node != nullptr ? *node : assumed_host();
     if (host_.nic_rate == bandwidth{}) assume_nic_rate();
@@ -109,12 +112,6 @@ class fabric_builder {
  private:
   void assume(const std::string& line) { m_.said.assumed.push_back(line); }
   void miss(const std::string& line) { m_.said.missing.push_back(line); }
-
-  std::size_t most_cables() const {
-    std::size_t most = 0;
-    for (const auto h : file_.all(part_kind::host)) most = std::max(most, cables_[h].size());
-    return most;
-  }
 
   /// NVLink domains of equal size are nodes; else every host is one.
   void group_hosts() {
@@ -141,7 +138,7 @@ class fabric_builder {
   }
 
   topology assumed_host() {
-    const auto cables = std::max<std::size_t>(1, most_cables());
+    const auto cables = std::max<std::size_t>(1, most_cables_of_host_);
     const auto devices =
         given_.devices_per_host > 0 ? static_cast<std::size_t>(given_.devices_per_host) : cables;
     topology host{.what = scope::node, .device = given_.device, .nic_rate = given_.nic_rate};
@@ -224,7 +221,7 @@ class fabric_builder {
       std::size_t number = 0;
       for (const auto host : groups_[n]) {
         if (cables_[host].empty()) return;  // a file that tells NVLink domains alone
-        short_of_cables += cables_[host].size() < most_cables();
+        short_of_cables += cables_[host].size() < most_cables_of_host_;
         for (std::size_t i = 0; i < nics_per_host; ++i) {
           const auto& c = file_.cables[cables_[host][i % cables_[host].size()]];
           const auto nic = net.add(part_kind::nic, fmt::format("node{}.nic{}", n, number++));
@@ -243,7 +240,7 @@ class fabric_builder {
     if (short_of_cables > 0) {
       m_.said.warnings.push_back(
           fmt::format("{} have fewer than {} cables: their NICs are given the same switches again",
-                      counted(short_of_cables, "host"), most_cables()));
+                      counted(short_of_cables, "host"), most_cables_of_host_));
     }
     fill_rates(net);
     m_.fabric = std::move(net);
@@ -284,6 +281,7 @@ class fabric_builder {
   const hardware& known_;
   std::vector<std::vector<std::size_t>> cables_;
   std::vector<std::vector<std::size_t>> groups_;  ///< hosts by node
+  std::size_t most_cables_of_host_ = 0;
   topology host_;
   machine m_;
 };

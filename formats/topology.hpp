@@ -12,7 +12,7 @@
 namespace attnsim::formats {
 
 /// What a cluster file of ours can hold at a reasonable cost.
-constexpr std::size_t most_parts = 1u << 17, most_cables = 1u << 19;
+constexpr std::size_t most_parts = 1u << 17, most_cables = 1u << 18;
 
 /// A host is a node whose inside the file does not tell.
 enum class part_kind { device, nic, switch_, host };

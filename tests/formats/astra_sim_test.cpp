@@ -47,7 +47,7 @@ TEST(astra_sim, refuses_bad_files) {
   EXPECT_ERROR(file("[Ring]", "[8]", "[-1]"), input_error,
                "f:3: bandwidth[0]: '-1': expected GB/s above 0 and at most 1000000");
   EXPECT_ERROR(file("[FullyConnected]", "[100000]", "[1]"), input_error,
-               "f: describes more than 524288 links");
+               "f: describes more than 262144 links");
 }
 
 TEST(astra_sim_examples, hgx_h100) {
