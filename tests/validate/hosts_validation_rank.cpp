@@ -46,7 +46,7 @@ double all_bytes(const validation& v, const run& r) {
 }
 
 void validate_all(const char* cluster_file, const std::vector<std::string>& runs) {
-  constexpr int repeats = 2;
+  constexpr int repeats = 1;
   const auto net = join_mpi(std::chrono::seconds(20));
   const auto on = read_cluster(cluster_file);
   for (const auto& text : runs) {
