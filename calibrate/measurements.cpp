@@ -246,6 +246,8 @@ measurements read_measurements(const std::string& path) {
     file = ordered_json::parse(stream);
   } catch (const ordered_json::parse_error& e) {
     throw input_error(fmt::format("{}: byte {}: expected JSON", path, e.byte));
+  } catch (const ordered_json::out_of_range&) {
+    throw input_error(path + ": expected numbers that a double holds");
   }
   const reader root(file, path);
   if (const auto found = root.text("schema"); found != schema)

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
+
+#include "formats/json.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -74,19 +75,11 @@ class reader {
   explicit reader(const source& from) : from_(from) {}
 
   kineto_trace read() {
-    json root;
-    try {
-      root = json::parse(from_.text, [this](int depth, json::parse_event_t event, json& value) {
-        if (depth > deepest) fail(fmt::format("expected nesting of at most {}", deepest));
-        // Events other than kernels are dropped as soon as they are read.
-        const bool is_event = depth == 2 && event == json::parse_event_t::object_end;
-        return !is_event || !value.contains("ph") || text_of(value, "cat") == "kernel";
-      });
-    } catch (const json::parse_error& e) {
-      const auto size = static_cast<std::ptrdiff_t>(std::min(e.byte, from_.text.size()));
-      const auto lines = std::count(from_.text.begin(), from_.text.begin() + size, '\n');
-      fail_at(from_, 1 + static_cast<std::size_t>(lines), "not valid JSON");
-    }
+    // Events other than kernels are dropped as soon as they are read.
+    const auto root = parse_json(from_, deepest, [](int depth, const json& value) {
+      const bool is_event = depth == 2 && value.is_object() && value.contains("ph");
+      return !is_event || text_of(value, "cat") == "kernel";
+    });
     if (!root.is_object() || !root.contains("traceEvents") || !root["traceEvents"].is_array()) {
       fail("expected a trace of PyTorch's profiler: an object with a list of traceEvents");
     }

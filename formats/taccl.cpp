@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "formats/formats.hpp"
+#include "formats/json.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -27,18 +27,8 @@ constexpr int ndv2[8][8] = {{0, 1, 2, 2, 1, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 0, 0},
 
 class reader {
  public:
-  reader(const source& from, const settings& given) : from_(from), given_(given) {
-    try {
-      root_ = json::parse(from.text, [&](int depth, json::parse_event_t, json&) {
-        if (depth > deepest) fail("", "", fmt::format("expected nesting of at most {}", deepest));
-        return true;
-      });
-    } catch (const json::parse_error& e) {
-      const auto end = from.text.begin() +
-                       static_cast<std::ptrdiff_t>(std::min<std::size_t>(e.byte, from.text.size()));
-      fail_at(from, 1 + static_cast<std::size_t>(std::count(from.text.begin(), end, '\n')),
-              "not valid JSON");
-    }
+  reader(const source& from, const settings& given)
+      : from_(from), given_(given), root_(parse_json(from, deepest)) {
     if (!root_.is_object()) fail_at(from, 1, "expected an object of keys and values");
   }
 

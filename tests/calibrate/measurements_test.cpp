@@ -99,6 +99,7 @@ TEST(measurements, refuse_what_is_wrong) {
   EXPECT_EQ(error_of("\"time_s\":[0.001,", "\"time_s\":[-1,"),
             ": points[0]: samples: time_s: '-1.0': expected a positive time");
   EXPECT_THAT(error_of("]}\n", ""), HasSubstr("expected JSON"));
+  EXPECT_EQ(error_of("\"rows\":512", "\"rows\":8E8881"), ": expected numbers that a double holds");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(taccl, refuses_bad_files) {
                "f:1: gpus_per_node: '0': expected a whole number from 1 to 1024");
   EXPECT_ERROR(
       read_text("{\"gpus_per_node\": " + std::string(20, '[') + std::string(20, ']') + "}"),
-      input_error, "f:1: : '': expected nesting of at most 16");
+      input_error, "f:1: expected nesting of at most 16");
 }
 
 TEST(taccl_examples, ndv2_agrees_at_all_chunk_sizes) {
