@@ -5,7 +5,9 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 
+#include "kernels/cpu/parallel.hpp"
 #include "kernels/with_type.hpp"
 
 namespace attnsim::validate {
@@ -25,14 +27,16 @@ double mixed(std::uint64_t x) {
   return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-52 - 1;
 }
 
-/// Calls f(place, batch, token, head, d) for every element of a shard, in memory order.
+/// Calls f(place, batch, token, head, d) for every element of a shard, each thread for other tokens.
 template <typename F>
-void for_each_element(const attention& a, const shard& s, F f) {
-  std::size_t place = 0;
+void for_each_element(const attention& a, const shard& s, unsigned threads, const F& f) {
   const auto shape = shape_of(a, s.what, head_count(s.what, s.heads), size(s.tokens));
   const auto first = first_head(s.what, s.heads);
+  std::int64_t before = 0;
   for (const auto& range : s.tokens) {
-    for (std::int64_t i = 0; i < range.count; ++i) {
+    kernels::cpu::parallel_for(range.count, static_cast<int>(threads), [&](std::int64_t i) {
+      auto place =
+          static_cast<std::size_t>((before + i) * shape.batch * shape.heads * shape.head_dim);
       for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
         for (std::int64_t head = 0; head < shape.heads; ++head) {
           for (std::int64_t d = 0; d < shape.head_dim; ++d) {
@@ -40,7 +44,8 @@ void for_each_element(const attention& a, const shard& s, F f) {
           }
         }
       }
-    }
+    });
+    before += range.count;
   }
 }
 
@@ -127,25 +132,28 @@ std::vector<double> oracle::inputs(tensor what, const std::vector<std::int64_t>&
   return values;
 }
 
+kernels::cpu::reference_attention oracle::sampled() const {
+  return {.batch = problem_.batch,
+          .heads = problem_.heads,
+          .kv_heads = problem_.kv_heads,
+          .head_dim = problem_.head_dim,
+          .query_positions = rows_,
+          .key_positions = columns_,
+          .causal = problem_.mask == mask_kind::causal,
+          .window = problem_.window,
+          .document_ends = document_bounds(problem_)};
+}
+
 const std::vector<double>& oracle::reference(tensor what) const {
-  const kernels::cpu::reference_attention a{.batch = problem_.batch,
-                                            .heads = problem_.heads,
-                                            .kv_heads = problem_.kv_heads,
-                                            .head_dim = problem_.head_dim,
-                                            .query_positions = rows_,
-                                            .key_positions = columns_,
-                                            .causal = problem_.mask == mask_kind::causal,
-                                            .window = problem_.window,
-                                            .document_ends = document_bounds(problem_)};
   const auto q = [&] { return inputs(tensor::q, rows_); };
   const auto k = [&] { return inputs(tensor::k, columns_); };
   const auto v = [&] { return inputs(tensor::v, columns_); };
   if (what == tensor::o || what == tensor::lse) {
-    std::call_once(forward_once_, [&] { forward_ = reference_forward(a, q(), k(), v()); });
+    std::call_once(forward_once_, [&] { forward_ = reference_forward(sampled(), q(), k(), v()); });
     return what == tensor::o ? forward_.output : forward_.lse;
   }
   std::call_once(backward_once_, [&] {
-    backward_ = reference_backward(a, q(), k(), v(), inputs(tensor::d_o, rows_));
+    backward_ = reference_backward(sampled(), q(), k(), v(), inputs(tensor::d_o, rows_));
   });
   return what == tensor::d_q   ? backward_.query
          : what == tensor::d_k ? backward_.key
@@ -178,11 +186,12 @@ shard oracle::make(tensor what, const token_set& tokens, const head_range& heads
   const auto shape = shape_of(problem_, what, head_count(what, heads), size(tokens));
   made.data.resize(static_cast<std::size_t>(shape.batch * shape.tokens * shape.heads *
                                             shape.head_dim * element_bytes(type)));
-  for_each_element(problem_, made, [&](std::size_t place, auto... element) {
-    const double value =
-        computed ? expected(what, element...).value_or(hidden) : input(what, element...);
-    store(type, made.data.data(), place, value);
-  });
+  for_each_element(
+      problem_, made, std::thread::hardware_concurrency(), [&](std::size_t place, auto... element) {
+        const double value =
+            computed ? expected(what, element...).value_or(hidden) : input(what, element...);
+        store(type, made.data.data(), place, value);
+      });
   return made;
 }
 
@@ -194,7 +203,7 @@ shard_source oracle::source() const {
 
 tensor_error oracle::compare(const shard& result) const {
   tensor_error error{.what = result.what};
-  for_each_element(problem_, result, [&](std::size_t place, auto... element) {
+  for_each_element(problem_, result, 1, [&](std::size_t place, auto... element) {
     const auto wanted = expected(result.what, element...);
     if (!wanted) return;
     const double off = std::abs(load(result.type, result.data.data(), place) - *wanted);

@@ -57,6 +57,7 @@ class oracle {
   double input(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
                std::int64_t d) const;
   std::vector<double> inputs(tensor, const std::vector<std::int64_t>& tokens) const;
+  kernels::cpu::reference_attention sampled() const;
   const std::vector<double>& reference(tensor) const;
   std::optional<double> expected(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
                                  std::int64_t d) const;

@@ -109,17 +109,22 @@ class rank_run {
     return times;
   }
 
-  /// Backward starts from what forward left.
+  /// Backward starts from what forward left. What is made serves all runs: making it takes longer than a run.
   shard_source inputs() {
     return [this](tensor what, const token_set& tokens, const head_range& heads, data_type type) {
-      for (const auto& s : saved_) {
-        if (s.what == what && s.tokens == tokens && s.heads == heads) return s;
+      for (const auto* known : {&saved_, &made_}) {
+        for (const auto& s : *known) {
+          if (s.what == what && s.tokens == tokens && s.heads == heads && s.type == type) return s;
+        }
       }
-      if (plan_.computes()) return plan_.expected.make(what, tokens, heads, type);
-      const auto shape =
-          shape_of(plan_.request.problem, what, head_count(what, heads), size(tokens));
-      return shard{what, tokens, heads, type, std::vector<std::byte>(dense_bytes(type, shape))};
+      return made_.emplace_back(make(what, tokens, heads, type));
     };
+  }
+
+  shard make(tensor what, const token_set& tokens, const head_range& heads, data_type type) const {
+    if (plan_.computes()) return plan_.expected.make(what, tokens, heads, type);
+    const auto shape = shape_of(plan_.request.problem, what, head_count(what, heads), size(tokens));
+    return {what, tokens, heads, type, std::vector<std::byte>(dense_bytes(type, shape))};
   }
 
   byte_count largest(byte_count own) {
@@ -158,7 +163,7 @@ class rank_run {
   const plan& plan_;
   transport& transport_;
   std::unique_ptr<kernels::backend> device_;
-  std::vector<shard> saved_;
+  std::vector<shard> saved_, made_;
 };
 
 void add(part_time& sum, const part_time& part) {
