@@ -33,6 +33,13 @@ int rank_grid::transposed(int rank) const {
   return rank + down * (stride(0) - stride(1));
 }
 
+int rank_grid::first_in_group(int rank, axis_set axes) const {
+  for (int a = 0; a < this->axes(); ++a) {
+    if (axes & only(a)) rank -= coordinate(rank, a) * stride(a);
+  }
+  return rank;
+}
+
 std::vector<int> rank_grid::group(int rank, axis_set axes) const {
   std::vector<int> members{rank};
   for (int a = 0; a < this->axes(); ++a) {

@@ -35,6 +35,9 @@ class rank_grid {
   /// The ranks that differ from `rank` in these axes only, in ascending order, `rank` included.
   std::vector<int> group(int rank, axis_set axes) const;
 
+  /// The first of them.
+  int first_in_group(int rank, axis_set axes) const;
+
   /// The number of the group that holds `rank`, and the rank's place in it: group() lists places 0, 1, ...
   int group_index(int rank, axis_set axes) const;
   int place_in_group(int rank, axis_set axes) const;

@@ -169,13 +169,17 @@ int schedule::chunk_of(int rank) const {
   return column_major * grid.extent_of(head_axis) + grid.place_in_group(rank, head_axis);
 }
 
-int schedule::first_chunk(int rank, const operand& o) const {
-  if (o.at.gathered != 0 || buffer_of(o).heads == head_form::share) return chunks(rank, o).front();
-  const int home = home_of(rank, o.at, grid);
-  return chunk_of(o.at.transposed ? grid.transposed(home) : home);
+int schedule::chunk_of_slot(int home, const operand& o) const {
+  const bool share = buffer_of(o).heads == head_form::share;
+  return chunk_of(share ? grid.first_in_group(home, head_axis) : home);
 }
 
-std::vector<int> schedule::chunks(int rank, const operand& o) const {
+int schedule::first_chunk(int rank, const operand& o) const {
+  const int home = grid.first_in_group(home_of(rank, o.at, grid), o.at.gathered);
+  return chunk_of_slot(o.at.transposed ? grid.transposed(home) : home, o);
+}
+
+std::vector<int> schedule::first_chunks(int rank, const operand& o) const {
   const int home = home_of(rank, o.at, grid);
   std::vector<int> homes;
   if (o.at.gathered != 0) {
@@ -188,19 +192,16 @@ std::vector<int> schedule::chunks(int rank, const operand& o) const {
     const int axis = one_axis(buffer_of(o).slots);
     for (int i = 0; i < o.slots; ++i) homes.push_back(grid.shifted(home, axis, i));
   }
-  if (o.at.transposed) {
-    for (auto& h : homes) h = grid.transposed(h);
-  }
-  if (buffer_of(o).heads == head_form::share) {
-    std::vector<int> all;
-    for (const int h : homes) {
-      const auto members = grid.group(h, head_axis);
-      all.insert(all.end(), members.begin(), members.end());
-    }
-    homes = std::move(all);
-  }
-  for (auto& h : homes) h = chunk_of(h);
+  for (auto& h : homes) h = chunk_of_slot(o.at.transposed ? grid.transposed(h) : h, o);
   return homes;
+}
+
+std::vector<int> schedule::chunks(int rank, const operand& o) const {
+  std::vector<int> all;
+  for (const int first : first_chunks(rank, o)) {
+    for (int i = 0; i < chunks_in_slot(buffer_of(o).heads); ++i) all.push_back(first + i);
+  }
+  return all;
 }
 
 int schedule::slot_count(const operand& o) const {

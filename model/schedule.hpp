@@ -152,7 +152,8 @@ struct schedule {
   int chunk_of(int rank) const;
   /// The chunks that an operand holds on `rank`, in memory order.
   std::vector<int> chunks(int rank, const operand&) const;
-  /// The first of them.
+  /// The first chunk of each slot: a slot's chunks are consecutive. And of the first slot.
+  std::vector<int> first_chunks(int rank, const operand&) const;
   int first_chunk(int rank, const operand&) const;
   /// How many slots an operand names, on every rank.
   int slot_count(const operand&) const;
@@ -162,6 +163,9 @@ struct schedule {
   /// The rank that `rank` sends to and the one it receives from in a shift or transpose.
   int send_peer(const operation&, int rank) const;
   int receive_peer(const operation&, int rank) const;
+
+ private:
+  int chunk_of_slot(int home, const operand&) const;
 };
 
 /// Writes a schedule: operations are added in launch order, with as many buffers as there are chunks.

@@ -97,13 +97,12 @@ token_set workload::tokens_of_chunk(int chunk) const {
 }
 
 token_set workload::tokens(int rank, const operand& o) const {
-  token_set all;
   const auto form = schedule_->buffer_of(o).heads;
-  const auto chunks = schedule_->chunks(rank, o);
-  const auto step = static_cast<std::size_t>(schedule_->chunks_in_slot(form));
-  for (std::size_t i = 0; i < chunks.size(); i += step) {
-    const auto part = form == head_form::share ? tokens_of_slot(chunks[i] / static_cast<int>(step))
-                                               : tokens_of_chunk(chunks[i]);
+  const int parts = schedule_->chunks_in_slot(form);
+  token_set all;
+  for (const int chunk : schedule_->first_chunks(rank, o)) {
+    const auto part =
+        form == head_form::share ? tokens_of_slot(chunk / parts) : tokens_of_chunk(chunk);
     all.insert(all.end(), part.begin(), part.end());
   }
   return o.at.ascending ? ascending(all) : all;

@@ -38,6 +38,7 @@ TEST(rank_grid, groups_are_numbered_by_the_other_coordinates) {
   for (int rank = 0; rank < grid.ranks(); ++rank) {
     const auto group = grid.group(rank, only(1));
     EXPECT_EQ(group[static_cast<std::size_t>(grid.place_in_group(rank, only(1)))], rank);
+    EXPECT_EQ(group.front(), grid.first_in_group(rank, only(1)));
     for (const int peer : group)
       EXPECT_EQ(grid.group_index(peer, only(1)), grid.group_index(rank, only(1)));
   }
