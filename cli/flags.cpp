@@ -185,4 +185,8 @@ void output_flags::add_to(CLI::App& app) {
   app.add_flag("--quiet", quiet, "no progress and no notes on stderr");
 }
 
+void add_report(CLI::App& app, std::string& file) {
+  app.add_option("--report", file, "write charts and tables to this file, one HTML page");
+}
+
 }  // namespace attnsim::cli

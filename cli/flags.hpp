@@ -55,6 +55,9 @@ struct output_flags {
   void add_to(CLI::App&);
 };
 
+/// --report FILE.html.
+void add_report(CLI::App&, std::string& file);
+
 /// Runs a parser that throws std::invalid_argument with what is expected; the message then names the flag and value.
 template <typename Parser>
 auto parse_flag(const std::string& flag, const std::string& text, Parser parser) {

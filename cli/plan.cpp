@@ -13,9 +13,11 @@
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
+#include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "model/frameworks.hpp"
 #include "model/schedules/schedules.hpp"
+#include "report/pages.hpp"
 #include "sim/planner.hpp"
 
 namespace attnsim::cli {
@@ -26,7 +28,7 @@ struct plan_flags {
   workload_flags workload;
   strategy_flags strategy;
   output_flags output;
-  std::string schedules, top = "20", emit, what_if;
+  std::string schedules, top = "20", emit, what_if, report;
   bool explain = false;
 };
 
@@ -60,11 +62,11 @@ plan_request read_request(const plan_flags& flags, int ranks) {
   return request;
 }
 
-void print_json(const plan_result& result) {
+nlohmann::ordered_json to_json(const plan_result& result) {
   nlohmann::ordered_json all{{"schema", "attnsim.plan.1"},
                              {"candidates", nlohmann::ordered_json::array()}};
-  for (const auto& p : result.candidates) all["candidates"].push_back(to_json(p));
-  fmt::print("{}\n", all.dump(2));
+  for (const auto& p : result.candidates) all["candidates"].push_back(cli::to_json(p));
+  return all;
 }
 
 std::string factor(double f) {
@@ -238,10 +240,14 @@ void run(const plan_flags& flags) {
   const auto request = read_request(flags, flags.cluster.ranks_of(c));
   auto result = plan(c, request, progress_line(flags.output.quiet));
   if (result.candidates.size() > top) result.candidates.resize(top);
+  if (!flags.report.empty()) {
+    write_file("--report", flags.report,
+               report::page_of(c, result.candidates, to_json(result)).html());
+  }
   if (!flags.emit.empty()) return emit(flags.emit, request, result.candidates);
   switch (format) {
     case output_format::json:
-      return print_json(result);
+      return fmt::print("{}\n", to_json(result).dump(2));
     case output_format::csv:
       return fmt::print("{}", to_csv(result.candidates));
     case output_format::table:
@@ -278,6 +284,7 @@ void add_plan(CLI::App& app) {
       "--what-if", flags->what_if,
       "key=from..to: plan for each value, doubling; a workload flag or a key of the "
       "cluster file");
+  add_report(*command, flags->report);
   command->footer(
       "Examples:\n"
       "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --heads 64 --kv-heads 8\n"

@@ -10,6 +10,7 @@
 #include "cli/trace.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
+#include "report/pages.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim::cli {
@@ -20,7 +21,7 @@ struct predict_flags {
   workload_flags workload;
   strategy_flags strategy;
   output_flags output;
-  std::string by = "simulation", trace;
+  std::string by = "simulation", trace, report;
 };
 
 reader_kind parse_reader(const std::string& text) {
@@ -52,6 +53,7 @@ void run(const predict_flags& flags) {
   const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
   const auto p = predict(c, problem, chosen, ranks, flags.workload.read_pass(), by);
   if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, p));
+  if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, p).html());
   switch (format) {
     case output_format::table:
       fmt::print("{}", to_table(p));
@@ -82,6 +84,7 @@ void add_predict(CLI::App& app) {
   command->add_option("--by", flags->by, "simulation or analytic")->capture_default_str();
   command->add_option("--trace", flags->trace,
                       "write the simulated timeline to this file, for ui.perfetto.dev");
+  add_report(*command, flags->report);
   command->footer(
       "Examples:\n"
       "  attnsim predict nd-h100-v5 --seq 1M --model llama3-70b --schedule ring\n"

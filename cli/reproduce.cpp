@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "cli/write_file.hpp"
+#include "report/comparison.hpp"
 #include "reproduce/study.hpp"
 
 namespace attnsim::cli {
@@ -14,7 +17,7 @@ using reproduce::result;
 using reproduce::study;
 
 struct reproduce_flags {
-  std::string name;
+  std::string name, report;
   output_flags output;
 };
 
@@ -30,6 +33,10 @@ std::string list(std::string_view title, const std::vector<std::string>& lines) 
   std::string text = lines.empty() ? "" : fmt::format("{}:\n", title);
   for (const auto& line : lines) text += fmt::format("  - {}\n", line);
   return text;
+}
+
+std::string sentence(std::string_view title, const std::vector<std::string>& lines) {
+  return lines.empty() ? "" : fmt::format("{}: {}. ", title, fmt::join(lines, "; "));
 }
 
 std::string points_table(const result& r) {
@@ -113,6 +120,35 @@ std::string to_csv(const study& s, const result& r) {
   return text;
 }
 
+report::section section_of(const study& s, const result& r) {
+  std::vector<report::comparison> figures;
+  for (const auto& p : r.points) figures.push_back({p.series, p.figure, p.published, p.predicted});
+  auto made = report::predicted_against("published", r.unit, figures);
+  made.title = fmt::format("{}: {}", s.name, s.summary);
+  made.note = fmt::format("Source: {}. Figures: {}. {}{}", s.source, r.unit,
+                          sentence("Assumed", r.assumptions), sentence("Fitted", r.fitted));
+  return made;
+}
+
+/// Mean errors of the studies, and every figure of each.
+report::page page_of(const std::vector<std::pair<const study*, result>>& done,
+                     nlohmann::ordered_json json) {
+  text_table errors({"study", "figures", "mean error", "largest", "beyond 30 %"});
+  report::page page{.title = "Published results, recomputed", .result = std::move(json)};
+  std::size_t figures = 0;
+  for (const auto& [s, r] : done) {
+    const auto e = error_of_predicted(r.points);
+    figures += r.points.size();
+    errors.add({std::string(s->name), fmt::format("{}", e.points),
+                fmt::format("{:.1f} %", 100 * e.mean), fmt::format("{:.1f} %", 100 * e.max),
+                fmt::format("{}", e.large)});
+  }
+  page.answer = fmt::format("{} figures of {} studies, each predicted", figures, done.size());
+  page.sections.push_back({.title = "Errors of what nothing was fitted to", .rows = errors});
+  for (const auto& [s, r] : done) page.sections.push_back(section_of(*s, r));
+  return page;
+}
+
 void run(const reproduce_flags& flags) {
   const auto format = parse_format(flags.output.format);
   std::vector<const study*> chosen;
@@ -121,17 +157,27 @@ void run(const reproduce_flags& flags) {
   } else {
     chosen.push_back(&reproduce::find_study(flags.name));
   }
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  std::string text =
-      format == output_format::csv ? "study,series,figure,published,predicted,error,fitted\n" : "";
+  std::vector<std::pair<const study*, result>> done;
   for (const auto* s : chosen) {
     if (!flags.output.quiet && chosen.size() > 1) fmt::print(stderr, "{} ...\n", s->name);
-    const auto r = s->run();
-    if (format == output_format::json) json.push_back(to_json(*s, r));
-    if (format == output_format::csv) text += to_csv(*s, r);
-    if (format == output_format::table) text += (text.empty() ? "" : "\n\n") + to_table(*s, r);
+    done.emplace_back(s, s->run());
   }
-  fmt::print("{}", format == output_format::json ? json.dump(2) + "\n" : text);
+  auto json = nlohmann::ordered_json::array();
+  std::string table, csv = "study,series,figure,published,predicted,error,fitted\n";
+  for (const auto& [s, r] : done) {
+    json.push_back(to_json(*s, r));
+    csv += to_csv(*s, r);
+    table += (table.empty() ? "" : "\n\n") + to_table(*s, r);
+  }
+  if (!flags.report.empty()) write_file("--report", flags.report, page_of(done, json).html());
+  switch (format) {
+    case output_format::table:
+      return fmt::print("{}", table);
+    case output_format::json:
+      return fmt::print("{}\n", json.dump(2));
+    case output_format::csv:
+      return fmt::print("{}", csv);
+  }
 }
 
 }  // namespace
@@ -144,6 +190,7 @@ void add_reproduce(CLI::App& app) {
   auto* command = app.add_subcommand("reproduce", "published results: published, predicted, error");
   command->add_option("NAME", flags->name, "one of the studies below (default: all)");
   flags->output.add_to(*command);
+  add_report(*command, flags->report);
   command->footer("Studies:" + names);
   command->callback([flags] { run(*flags); });
 }

@@ -1,13 +1,16 @@
 #include "formats/drawing.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <queue>
+#include <set>
 
 #include "formats/from_cluster.hpp"
 #include "formats/levels.hpp"
@@ -117,6 +120,36 @@ std::string_view colour(link_kind kind) {
   return "#3a6ea5";
 }
 
+/// From hardly used, grey, to saturated, red.
+constexpr struct {
+  double from;
+  const char* colour;
+} heat[] = {{0.75, "#c1121f"}, {0.5, "#e8590c"},  {0.25, "#f4a259"},
+            {0.1, "#c9a227"},  {0.01, "#6a9fb5"}, {0, "#c8ccd0"}};
+
+std::string_view colour_of_use(double use) {
+  return std::find_if(std::begin(heat), std::end(heat) - 1,
+                      [&](const auto& h) { return use >= h.from; })
+      ->colour;
+}
+
+/// Of the busier direction of each cable; the network's links are in the order of the cables.
+std::vector<double> use_of_cables(const topology& t, std::span<const double> use) {
+  std::vector<double> result;
+  std::size_t link = 0;
+  for (const auto& c : t.cables) {
+    result.push_back(c.duplex ? std::max(use[link], use[link + 1]) : use[link]);
+    link += c.duplex ? 2 : 1;
+  }
+  return result;
+}
+
+/// "nic" of "node0.nic3".
+std::string_view stem(std::string_view name) {
+  name = name.substr(name.find('.') + 1);
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
 struct point {
   double x = 0, y = 0;
 };
@@ -142,6 +175,42 @@ std::vector<point> lay_out(const topology& t, double& width, double& height) {
     y -= row_height;
   }
   return at;
+}
+
+/// Legible when the drawing is shrunk to the width of a page.
+double letters_of(double width) {
+  return std::max(11.0, width / 95);
+}
+
+std::string text_at(double x, double y, double letters, std::string_view text) {
+  return fmt::format(
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" style=\"font: {:.0f}px sans-serif\" paint-order=\"stroke\" "
+      "stroke=\"white\" stroke-width=\"3\">{}</text>\n",
+      x, y, letters, escaped(text));
+}
+
+/// Above the left end of every row: "gpu", "nic, nvswitch".
+std::string names_of_rows(const topology& t, const std::vector<point>& at, double letters) {
+  std::map<double, std::set<std::string_view>> rows;
+  for (std::size_t i = 0; i < at.size(); ++i) rows[at[i].y].insert(stem(t.parts[i].name));
+  std::string out;
+  for (const auto& [y, names] : rows)
+    out += text_at(4, y - size, letters, fmt::format("{}", fmt::join(names, ", ")));
+  return out;
+}
+
+std::string legend(double bottom, double letters) {
+  std::string out;
+  double x = margin;
+  for (const auto& h : heat) {
+    out +=
+        fmt::format("<path d=\"M{:.0f} {:.0f}h{:.0f}\" stroke=\"{}\" stroke-width=\"{:.0f}\"/>\n",
+                    x, bottom - 0.8 * letters, 2 * letters, h.colour, letters / 2);
+    out += text_at(x + 2.5 * letters, bottom - letters / 2, letters,
+                   h.from > 0 ? fmt::format("over {:.0f} %", 100 * h.from) : "less");
+    x += 9 * letters;
+  }
+  return out;
 }
 
 }  // namespace
@@ -207,7 +276,7 @@ bandwidth bisection(const cluster& c) {
   return bandwidth(push_relabel_max_flow(g, n, n + 1));
 }
 
-std::string draw_svg(const cluster& c) {
+std::string draw_svg(const cluster& c, std::span<const double> use) {
   const auto t = from_cluster(c);
   if (t.parts.size() > most_drawn) {
     throw input_error(fmt::format("{}: {} are too many to draw, at most {}; fewer with --nodes",
@@ -215,19 +284,27 @@ std::string draw_svg(const cluster& c) {
   }
   double width = 0, height = 0;
   const auto at = lay_out(t, width, height);
+  const double letters = letters_of(width);
+  if (!use.empty()) height += letters;
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<title>{2}</title>\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      "<rect class=\"background\" width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       width, height, escaped(c.name));
-  for (const auto& l : t.cables) {
+  const auto used = use.empty() ? std::vector<double>(t.cables.size()) : use_of_cables(t, use);
+  std::vector<std::size_t> order(t.cables.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return used[a] < used[b]; });
+  for (const auto i : order) {
+    const auto& l = t.cables[i];
     const auto &a = at[l.from], &b = at[l.to];
     const double thickness = std::clamp(std::log2(l.rate.value() / 1e9) / 2, 0.5, 5.0);
     out += fmt::format(
         "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
-        "stroke-width=\"{:.1f}\"><title>{} - {}: {}</title></line>\n",
-        a.x, a.y, b.x, b.y, colour(l.kind), thickness, escaped(t.parts[l.from].name),
-        escaped(t.parts[l.to].name), to_string(l.rate));
+        "stroke-width=\"{:.1f}\"><title>{} - {}: {}{}</title></line>\n",
+        a.x, a.y, b.x, b.y, use.empty() ? colour(l.kind) : colour_of_use(used[i]), thickness,
+        escaped(t.parts[l.from].name), escaped(t.parts[l.to].name), to_string(l.rate),
+        use.empty() ? "" : fmt::format(", {:.1f} % used", 100 * used[i]));
   }
   for (std::size_t i = 0; i < t.parts.size(); ++i) {
     out += fmt::format(
@@ -236,6 +313,8 @@ std::string draw_svg(const cluster& c) {
         at[i].x - size / 2, at[i].y - size / 2, size, size, colour(t.parts[i].kind),
         escaped(t.parts[i].name));
   }
+  out += names_of_rows(t, at, letters);
+  if (!use.empty()) out += legend(height, letters);
   return out + "</svg>\n";
 }
 

@@ -1,6 +1,7 @@
 // A cluster as people look at it.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "model/cluster.hpp"
@@ -15,8 +16,9 @@ std::string draw_matrix(const cluster&);
 /// whatever paths there are; with an odd number the first half is the smaller. Zero for one device.
 bandwidth bisection(const cluster&);
 
-/// Parts in rows by their distance from the devices, cables as lines, as an SVG document. Throws
-/// input_error for more than 4096 parts.
-std::string draw_svg(const cluster&);
+/// Parts in rows by their distance from the devices, cables as lines, as an SVG document. With `use`,
+/// the share of its capacity that each of the network's links carries, cables have the colour of the
+/// busier direction. Throws input_error for more than 4096 parts.
+std::string draw_svg(const cluster&, std::span<const double> use = {});
 
 }  // namespace attnsim::formats

@@ -70,6 +70,31 @@ TEST(predict, closed_form_and_simulation_are_close_on_one_node) {
   EXPECT_NEAR(time("simulation") / time("analytic"), 1, 0.3);
 }
 
+/// The page holds the very JSON that --format json prints.
+TEST(report, is_written_by_predict_plan_and_reproduce) {
+  const temporary_folder folder;
+  const auto file = folder.file("page.html");
+  for (const auto& arguments : {std::string("predict dgx-h100 --nodes 1") + problem,
+                                std::string("plan dgx-h100 --nodes 1 --schedules ring") + problem,
+                                std::string("reproduce nccl-tests")}) {
+    const auto r = run_program(arguments + " --format json --report " + file);
+    ASSERT_EQ(r.exit_code, 0) << r.messages;
+    const auto page = read_all(file);
+    const std::string start = "id=\"data\">";
+    const auto from = page.find(start) + start.size();
+    const auto data = json::parse(page.substr(from, page.find("</script>", from) - from));
+    EXPECT_EQ(data["result"], json::parse(r.output)) << arguments;
+  }
+}
+
+TEST(report, needs_a_file_that_can_be_written) {
+  const auto r =
+      run_program(std::string("predict dgx-h100 --nodes 1 --report /nowhere/page.html") + problem);
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_EQ(r.messages,
+            "attnsim: --report: '/nowhere/page.html': expected a file that can be written\n");
+}
+
 /// Perfetto's rules: on a thread of a process one thing after another. The last ends when the
 /// prediction says.
 TEST(predict, traces_what_it_simulates) {

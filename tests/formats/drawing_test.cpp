@@ -52,6 +52,23 @@ TEST(draw_svg, is_well_formed_and_draws_every_part) {
   EXPECT_EQ(std::distance(lines.begin(), lines.end()), 2 * 6 + 2);
 }
 
+/// Of the first cable, gpu0 to its PCIe switch, one direction carries 30 %, the other 80 %.
+TEST(draw_svg, shows_the_busier_direction) {
+  const auto c = two_nodes();
+  std::vector<double> use(c.network.links().size());
+  use[0] = 0.3;
+  use[1] = 0.8;
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(draw_svg(c, use).c_str()));
+  int red = 0;
+  for (const auto& line : document.child("svg").children("line")) {
+    if (std::string_view(line.attribute("stroke").value()) != "#c1121f") continue;
+    EXPECT_THAT(line.child_value("title"), testing::EndsWith(", 80.0 % used"));
+    ++red;
+  }
+  EXPECT_EQ(red, 1);
+}
+
 TEST(draw_svg, refuses_what_nobody_could_see) {
   // 1024 nodes of 17, 32 x 8 leaves, 32 spines.
   EXPECT_ERROR(draw_svg(read_cluster("nd-h100-v5", {.nodes = 1024})), input_error,

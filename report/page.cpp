@@ -1,0 +1,58 @@
+#include "report/page.hpp"
+
+#include <fmt/format.h>
+
+#include "report/assets.hpp"
+
+namespace attnsim::report {
+namespace {
+
+/// JSON that no HTML parser takes for the end of its element.
+std::string in_script(const nlohmann::ordered_json& data) {
+  std::string out;
+  for (const char c : data.dump()) out += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return out;
+}
+
+std::string to_html(const section& s, std::size_t number) {
+  auto out = fmt::format("<section aria-labelledby=\"s{0}\">\n<h2 id=\"s{0}\">{1}</h2>\n", number,
+                         escaped(s.title));
+  if (!s.note.empty()) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(s.note));
+  if (!s.chart.is_null()) out += fmt::format("<figure data-section=\"{}\"></figure>\n", number);
+  if (!s.drawing.empty()) {
+    out += fmt::format(
+        "<div class=\"drawing\" tabindex=\"0\" role=\"img\" aria-label=\"{}\">{}</div>\n",
+        escaped(s.title), s.drawing);
+  }
+  if (!s.rows.empty()) {
+    out += fmt::format(
+        "<details open><summary>Table</summary>\n<div class=\"rows\" "
+        "tabindex=\"0\">{}</div></details>\n",
+        s.rows.html());
+  }
+  return out + "</section>\n";
+}
+
+}  // namespace
+
+std::string page::html() const {
+  using json = nlohmann::ordered_json;
+  json data{{"schema", "attnsim.report.1"}, {"result", result}, {"charts", json::array()}};
+  std::string facts_html, warnings_html, sections_html;
+  for (const auto& [name, value] : facts)
+    facts_html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value));
+  for (const auto& warning : warnings)
+    warnings_html += fmt::format("<p class=\"warning\">{}</p>\n", escaped(warning));
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    data["charts"].push_back(sections[i].chart);
+    sections_html += to_html(sections[i], i);
+  }
+  return fmt::format(fmt::runtime(page_template), fmt::arg("title", escaped(title)),
+                     fmt::arg("answer", escaped(answer)), fmt::arg("facts", facts_html),
+                     fmt::arg("warnings", warnings_html), fmt::arg("sections", sections_html),
+                     fmt::arg("data", in_script(data)), fmt::arg("style", style),
+                     fmt::arg("script", script), fmt::arg("d3", d3),
+                     fmt::arg("d3_licence", d3_licence));
+}
+
+}  // namespace attnsim::report

@@ -1,0 +1,18 @@
+// Pages of predictions and plans.
+#pragma once
+
+#include <vector>
+
+#include "model/cluster.hpp"
+#include "report/page.hpp"
+#include "sim/predict.hpp"
+
+namespace attnsim::report {
+
+/// One strategy, simulated once more to record what happens.
+page page_of(const cluster&, const prediction&);
+
+/// Candidates, best first, with the best in detail. `result` is what --format json prints.
+page page_of(const cluster&, const std::vector<prediction>& ranked, nlohmann::ordered_json result);
+
+}  // namespace attnsim::report

@@ -1,0 +1,48 @@
+#include "report/pages.hpp"
+
+#include <gmock/gmock.h>
+
+#include "report/results.hpp"
+#include "tests/report/page_data.hpp"
+#include "tests/report/small_cluster.hpp"
+
+namespace attnsim::report {
+namespace {
+
+using testing::HasSubstr;
+
+double sum(const nlohmann::ordered_json& values) {
+  double total = 0;
+  for (const auto& v : values) total += v.get<double>();
+  return total;
+}
+
+TEST(page_of, a_prediction_has_its_json_and_charts_of_the_same_values) {
+  const auto c = star(4);
+  const auto p = predict(c, problem(4), ring(4), 4, pass_kind::both);
+  const auto html = page_of(c, p).html();
+  const auto data = data_of(html);
+  EXPECT_EQ(data["result"], to_json(p));
+  const auto& times = data["charts"][0]["rows"][0];
+  EXPECT_EQ(times["total"], data["result"]["time_s"]);
+  EXPECT_EQ(times["low"], data["result"]["time_interval_s"][0]);
+  EXPECT_NEAR(sum(times["values"]), p.time.value(), 1e-12);
+  EXPECT_NEAR(data["charts"][2]["end"], p.time.value(), 1e-12);
+  for (const auto* part : {"<h2 id=\"s0\">Time", "Where the time goes",
+                           "Timeline of the critical rank", "Link utilisation", "Memory"})
+    EXPECT_THAT(html, HasSubstr(part));
+}
+
+TEST(page_of, a_plan_ranks_its_candidates) {
+  const auto c = star(4);
+  const auto first = predict(c, problem(4), ring(4), 4, pass_kind::forward);
+  auto second = first;
+  second.time = 2 * first.time;
+  const auto page = page_of(c, {first, second}, {{"schema", "attnsim.plan.1"}});
+  EXPECT_EQ(page.result["schema"], "attnsim.plan.1");
+  EXPECT_EQ(page.sections.front().chart["rows"][1]["total"], 2 * first.time.value());
+  EXPECT_EQ(page.sections.back().title, "Crossovers");
+}
+
+}  // namespace
+}  // namespace attnsim::report
