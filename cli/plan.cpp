@@ -17,6 +17,7 @@
 #include "model/error.hpp"
 #include "model/frameworks.hpp"
 #include "model/schedules/schedules.hpp"
+#include "report/crossovers.hpp"
 #include "report/pages.hpp"
 #include "sim/planner.hpp"
 
@@ -67,6 +68,14 @@ nlohmann::ordered_json to_json(const plan_result& result) {
                              {"candidates", nlohmann::ordered_json::array()}};
   for (const auto& p : result.candidates) all["candidates"].push_back(cli::to_json(p));
   return all;
+}
+
+std::string to_csv(const plan_result& result) {
+  return cli::to_csv(result.candidates);
+}
+
+std::string to_table(const plan_result& result) {
+  return cli::to_table(result.candidates);
 }
 
 std::string factor(double f) {
@@ -196,46 +205,121 @@ plan_flags with(plan_flags flags, const std::string& key, const std::string& val
   return flags;
 }
 
-/// The best of every schedule for every value, and where the first changes.
-void what_if(const plan_flags& flags) {
+/// The best of every schedule for every value.
+struct what_if_result {
+  report::crossing times;
+  std::vector<prediction> best;  ///< by value
+};
+
+what_if_result what_if(const plan_flags& flags) {
   const auto [key, values] = parse_what_if(flags.what_if);
-  std::vector<std::string> header{key, "best", "grid", "bound by"};
   auto schedules = parse_schedules(flags.schedules);
   if (schedules.empty()) {
     for (const auto& a : algorithms()) schedules.emplace_back(a.name);
   }
-  header.insert(header.end(), schedules.begin(), schedules.end());
-  text_table table(header);
-  std::string changes, before, value_before;
+  what_if_result result{.times = {.of = key, .values = values}};
+  for (const auto& name : schedules) result.times.times.push_back({name, {}});
   for (const auto& value : values) {
     const auto at = with(flags, key, value);
     const auto c = at.cluster.read();
     const auto ranked = plan(c, read_request(at, at.cluster.ranks_of(c))).candidates;
-    const auto& best = ranked.front();
-    std::vector<std::string> row{value, best.chosen.schedule, grid_of(best.chosen),
-                                 best.bottleneck.kind};
-    for (const auto& name : schedules) {
+    result.best.push_back(ranked.front());
+    for (auto& [name, times] : result.times.times) {
       const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const prediction& p) {
         return p.chosen.schedule == name;
       });
-      row.push_back(found == ranked.end() ? "-" : to_string(found->time));
+      times.push_back(found == ranked.end() ? seconds{} : found->time);
     }
-    table.add(row);
-    if (!before.empty() && before != best.chosen.schedule) {
-      changes += fmt::format("between {} and {} the best changes from {} to {}\n", value_before,
-                             value, before, best.chosen.schedule);
-    }
-    before = best.chosen.schedule;
-    value_before = value;
   }
-  fmt::print("{}{}", table.str(), changes);
+  return result;
+}
+
+std::vector<std::string> changes(const what_if_result& w) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 1; i < w.best.size(); ++i) {
+    const auto &before = w.best[i - 1].chosen.schedule, &now = w.best[i].chosen.schedule;
+    if (before == now) continue;
+    lines.push_back(fmt::format("between {} and {} the best changes from {} to {}",
+                                w.times.values[i - 1], w.times.values[i], before, now));
+  }
+  return lines;
+}
+
+std::string to_table(const what_if_result& w) {
+  std::vector<std::string> header{w.times.of, "best", "grid", "bound by"};
+  for (const auto& [name, times] : w.times.times) header.push_back(name);
+  text_table table(header);
+  for (std::size_t i = 0; i < w.best.size(); ++i) {
+    const auto& best = w.best[i];
+    std::vector<std::string> row{w.times.values[i], best.chosen.schedule, grid_of(best.chosen),
+                                 best.bottleneck.kind};
+    for (const auto& [name, times] : w.times.times)
+      row.push_back(times[i] > seconds{} ? to_string(times[i]) : "-");
+    table.add(row);
+  }
+  auto text = table.str();
+  for (const auto& line : changes(w)) text += line + "\n";
+  return text;
+}
+
+nlohmann::ordered_json to_json(const what_if_result& w) {
+  auto values = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < w.best.size(); ++i) {
+    auto times = nlohmann::ordered_json::object();
+    for (const auto& [name, of] : w.times.times) {
+      if (of[i] > seconds{}) times[name] = of[i].value();
+    }
+    values.push_back({{"value", w.times.values[i]},
+                      {"best", cli::to_json(w.best[i])},
+                      {"time_s", std::move(times)}});
+  }
+  return {{"schema", "attnsim.what-if.1"}, {"key", w.times.of}, {"values", values}};
+}
+
+std::string to_csv(const what_if_result& w) {
+  auto text = fmt::format("{},schedule,time_s\n", w.times.of);
+  for (std::size_t i = 0; i < w.times.values.size(); ++i) {
+    for (const auto& [name, times] : w.times.times) {
+      if (times[i] > seconds{})
+        text += fmt::format("{},{},{}\n", w.times.values[i], name, times[i].value());
+    }
+  }
+  return text;
+}
+
+report::page page_of(const what_if_result& w) {
+  const auto where = changes(w);
+  return {.title = fmt::format("What if: {} on {}, {} ranks", w.times.of, w.best[0].cluster,
+                               w.best[0].ranks),
+          .answer = where.empty()
+                        ? fmt::format("{} is the best throughout", report::name_of(w.best[0]))
+                        : fmt::format("{}", fmt::join(where, "; ")),
+          .facts = {{"problem", report::problem_of(w.best[0].problem)}},
+          .sections = {report::crossovers(w.times, "The best candidate of every schedule.")},
+          .result = to_json(w)};
+}
+
+template <typename Result>
+void print(const Result& result, output_format format) {
+  switch (format) {
+    case output_format::json:
+      return fmt::print("{}\n", to_json(result).dump(2));
+    case output_format::csv:
+      return fmt::print("{}", to_csv(result));
+    case output_format::table:
+      return fmt::print("{}", to_table(result));
+  }
 }
 
 void run(const plan_flags& flags) {
   const auto format = parse_format(flags.output.format);
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
   if (!flags.emit.empty()) find_framework(flags.emit);
-  if (!flags.what_if.empty()) return what_if(flags);
+  if (!flags.what_if.empty()) {
+    const auto w = what_if(flags);
+    if (!flags.report.empty()) write_file("--report", flags.report, page_of(w).html());
+    return print(w, format);
+  }
   const auto c = flags.cluster.read();
   const auto request = read_request(flags, flags.cluster.ranks_of(c));
   auto result = plan(c, request, progress_line(flags.output.quiet));
@@ -245,15 +329,8 @@ void run(const plan_flags& flags) {
                report::page_of(c, result.candidates, to_json(result)).html());
   }
   if (!flags.emit.empty()) return emit(flags.emit, request, result.candidates);
-  switch (format) {
-    case output_format::json:
-      return fmt::print("{}\n", to_json(result).dump(2));
-    case output_format::csv:
-      return fmt::print("{}", to_csv(result.candidates));
-    case output_format::table:
-      break;
-  }
-  fmt::print("{}", to_table(result.candidates));
+  print(result, format);
+  if (format != output_format::table) return;
   if (flags.explain) explain(c, request, result);
   if (!flags.output.quiet) {
     fmt::print(stderr, "{} strategies estimated, {} simulated, {} rejected{}\n", result.considered,

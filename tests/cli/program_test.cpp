@@ -165,6 +165,21 @@ TEST(plan, what_if_has_a_row_a_value) {
     EXPECT_NE(r.output.find(value), std::string::npos) << r.output;
 }
 
+TEST(plan, what_if_as_json_csv_and_page_has_the_same_times) {
+  const temporary_folder folder;
+  const auto file = folder.file("page.html");
+  const auto asked = std::string(
+                         "plan star --nodes 4 --schedules ring,attention2d "
+                         "--what-if 'nics.bandwidth=100 Gb/s..200 Gb/s'") +
+                     problem;
+  const auto answer = json::parse(run_program(asked + "--format json --report " + file).output);
+  ASSERT_EQ(answer["values"].size(), 2u);
+  const double ring = answer["values"][1]["time_s"]["ring"];
+  EXPECT_LE(answer["values"][1]["best"]["time_s"], ring);
+  EXPECT_NE(run_program(asked + "--format csv").output.find("\n200 Gb/s,ring,"), std::string::npos);
+  EXPECT_NE(read_all(file).find(R"({"name":"ring","values":[)"), std::string::npos);
+}
+
 TEST(plan, explains_what_was_rejected) {
   const auto r = run_program(
       std::string("plan p5 --nodes 1 --schedules ring,attention2d --explain") + problem);
