@@ -182,6 +182,10 @@ strategy strategy_flags::read(mask_kind mask) const {
 
 void output_flags::add_to(CLI::App& app) {
   app.add_option("--format", format, "table, json or csv")->capture_default_str();
+  add_quiet(app, quiet);
+}
+
+void add_quiet(CLI::App& app, bool& quiet) {
   app.add_flag("--quiet", quiet, "no progress and no notes on stderr");
 }
 

@@ -55,6 +55,9 @@ struct output_flags {
   void add_to(CLI::App&);
 };
 
+/// --quiet: nothing on stderr but errors.
+void add_quiet(CLI::App&, bool& quiet);
+
 /// --report FILE.html.
 void add_report(CLI::App&, std::string& file);
 

@@ -18,6 +18,7 @@ constexpr int most_devices_per_host = 1024;
 struct import_flags {
   std::vector<std::string> files;
   std::string as, name, device, nic_bandwidth, devices_per_host, nodes, fabric, out;
+  bool quiet = false;
 };
 
 formats::settings read_settings(const import_flags& flags) {
@@ -60,7 +61,9 @@ void run(const import_flags& flags) {
       machine, {.name = flags.name.empty() ? stem : flags.name,
                 .fabric = flags.fabric,
                 .nodes = flags.nodes.empty() ? 0 : parse_count("--nodes", flags.nodes)});
-  for (const auto& line : file.warnings) fmt::print(stderr, "warning: {}\n", line);
+  if (!flags.quiet) {
+    for (const auto& line : file.warnings) fmt::print(stderr, "warning: {}\n", line);
+  }
   flags.out.empty() ? fmt::print("{}", file.text) : write_file("--out", flags.out, file.text);
 }
 
@@ -88,6 +91,7 @@ void add_import(CLI::App& topology) {
   command->add_option("--fabric", flags->fabric,
                       "the fabric line, such as '{kind: rail-optimized, nodes_per_leaf: 32}'");
   command->add_option("--out", flags->out, "write the cluster file here");
+  add_quiet(*command, flags->quiet);
   command->footer(
       "Examples:\n"
       "  nvidia-smi topo -m | attnsim topology import - --nic-bandwidth '400 Gb/s' --out my.yaml\n"

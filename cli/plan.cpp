@@ -307,7 +307,7 @@ void print(const Result& result, output_format format) {
     case output_format::csv:
       return fmt::print("{}", to_csv(result));
     case output_format::table:
-      return fmt::print("{}", to_table(result));
+      return print_table(to_table(result));
   }
 }
 

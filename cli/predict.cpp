@@ -56,7 +56,7 @@ void run(const predict_flags& flags) {
   if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, p).html());
   switch (format) {
     case output_format::table:
-      fmt::print("{}", to_table(p));
+      print_table(to_table(p));
       break;
     case output_format::json:
       fmt::print("{}\n", to_json(p).dump(2));

@@ -172,7 +172,7 @@ void run(const reproduce_flags& flags) {
   if (!flags.report.empty()) write_file("--report", flags.report, page_of(done, json).html());
   switch (format) {
     case output_format::table:
-      return fmt::print("{}", table);
+      return print_table(table);
     case output_format::json:
       return fmt::print("{}\n", json.dump(2));
     case output_format::csv:

@@ -26,18 +26,19 @@ std::string count(std::size_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-/// Every command that reads a cluster warns of its wiring on stderr.
-void warn(const cluster& c) {
+/// On stderr, of its wiring.
+void warn(const cluster& c, bool quiet) {
+  if (quiet) return;
   for (const auto& line : formats::warnings_of(formats::from_cluster(c)))
     fmt::print(stderr, "warning: {}\n", line);
 }
 
-void check_file(const cluster_flags& flags) {
+void check_file(const cluster_flags& flags, bool quiet) {
   const auto c = flags.read();
   fmt::print("{}: {}, {}, all devices reach each other\n", c.name,
              count(static_cast<std::size_t>(c.devices()), "device"),
              count(c.network.links().size(), "link"));
-  warn(c);
+  warn(c, quiet);
 }
 
 /// Links by what they join, with count, bandwidth and latency.
@@ -92,7 +93,7 @@ std::string route_table(const network& net) {
   return table.str();
 }
 
-void show(const cluster_flags& flags, const std::string& svg) {
+void show(const cluster_flags& flags, const std::string& svg, bool quiet) {
   const auto c = flags.read();
   if (!svg.empty()) write_file("--svg", svg, formats::draw_svg(c));
   fmt::print("{}: {} x {}", c.name, c.devices(), c.device.name);
@@ -105,7 +106,7 @@ void show(const cluster_flags& flags, const std::string& svg) {
                to_string(formats::bisection(c)),
                to_string(formats::bisection(c) / (c.devices() / 2)));
   }
-  warn(c);
+  warn(c, quiet);
 }
 
 void export_file(const cluster_flags& flags, const std::string& to, const std::string& out) {
@@ -119,16 +120,18 @@ void export_file(const cluster_flags& flags, const std::string& to, const std::s
 void add_topology(CLI::App& app) {
   auto* topology = app.add_subcommand("topology", "clusters: list, show, check, import, export");
   topology->require_subcommand(1);
-  topology->add_subcommand("list", "the shipped clusters and devices")->callback(list);
+  auto* names = topology->add_subcommand("list", "the shipped clusters and devices");
+  names->callback(list);
   auto flags = std::make_shared<cluster_flags>();
   auto file = std::make_shared<std::string>(), to = std::make_shared<std::string>();
+  auto quiet = std::make_shared<bool>(false);
   auto* check = topology->add_subcommand("check", "read a cluster and report the first mistake");
   flags->add_to(*check);
-  check->callback([flags] { check_file(*flags); });
+  check->callback([flags, quiet] { check_file(*flags, *quiet); });
   auto* draw = topology->add_subcommand("show", "matrix, links, routes and bisection of a cluster");
   flags->add_to(*draw);
   draw->add_option("--svg", *file, "also draw the network to this file");
-  draw->callback([flags, file] { show(*flags, *file); });
+  draw->callback([flags, file, quiet] { show(*flags, *file, *quiet); });
   add_import(*topology);
   auto* write = topology->add_subcommand("export", "a cluster as another program's file");
   flags->add_to(*write);
@@ -137,6 +140,7 @@ void add_topology(CLI::App& app) {
   write->add_option("--to", *to, help)->required();
   write->add_option("--out", *file, "write it here");
   write->callback([flags, to, file] { export_file(*flags, *to, *file); });
+  for (auto* command : {names, check, draw, write}) add_quiet(*command, *quiet);
 }
 
 }  // namespace attnsim::cli

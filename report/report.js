@@ -189,7 +189,8 @@
     const y = (cap > 5 * least ? d3.scaleLog() : d3.scaleLinear()).domain([least - 0.03 * (cap - least), cap + 0.03 * (cap - least)]).range([bottom, top]);
     const palette = i => d3.schemeTableau10[i % 10];
     const svg = canvas(figure, bottom + 46, name);
-    const ticks = y.ticks(6);
+    const round = t => cap <= 5 * least || "125".includes(t.toExponential()[0]);
+    const ticks = y.ticks(6).filter(round);
     grid(svg, d3.axisLeft(y).tickValues(ticks).tickSize(-(width - right - left)), left, 0);
     axis(svg, d3.axisLeft(y).tickValues(ticks).tickFormat(d3.format(".3~r")), left, 0);
     axis(svg, d3.axisBottom(x), 0, bottom);

@@ -4,12 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace attnsim::report {
 namespace {
 
 std::string schedule_of(const strategy& s) {
   return s.order == kv_order::transposed ? s.schedule + " (transposed)" : s.schedule;
+}
+
+/// "[########..]": the share that computes, and what waits.
+std::string bar(double share) {
+  constexpr int width = 40;
+  const int filled = static_cast<int>(std::lround(width * share));
+  return fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", width - filled);
 }
 
 /// Quoted when it holds a comma or a quote (RFC 4180).
@@ -94,6 +102,7 @@ std::string to_table(const prediction& p) {
     line(fmt::format("  {}", name_of(one.pass)),
          fmt::format("{}: compute {}, exposed communication {}", to_string(one.time),
                      to_string(one.compute), to_string(one.exposed_communication)));
+    line("", bar(one.compute / one.time));
     line("    bound by", bound_by(one.bottleneck));
     line("    sends", fmt::format("{} a rank at most", to_string(one.most_bytes_sent)));
     line("    memory", fmt::format("{}: own shards {}, working {}, scratch {}",

@@ -156,6 +156,26 @@ TEST(plan, emits_settings_of_the_best_that_the_framework_can_do) {
       << r.output;
 }
 
+/// What a terminal gets to see.
+std::string on_terminal(const std::string& environment) {
+  const temporary_folder folder;
+  const auto command = environment +
+                       " script -qec '" ATTNSIM_PROGRAM
+                       " predict dgx-h100 --nodes 1 --seq 16K' /dev/null >" +
+                       folder.file("out") + " </dev/null";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  return read_all(folder.file("out"));
+}
+
+TEST(terminal, colours_bars_unless_told_not_to) {
+  EXPECT_NE(on_terminal("NO_COLOR=").find("[\033[34m####"), std::string::npos);
+  const auto plain = on_terminal("NO_COLOR=1");
+  EXPECT_NE(plain.find("[####"), std::string::npos);
+  EXPECT_EQ(plain.find('\033'), std::string::npos);
+  EXPECT_EQ(run_program("predict dgx-h100 --nodes 1 --seq 16K").output.find('\033'),
+            std::string::npos);
+}
+
 TEST(plan, what_if_has_a_row_a_value) {
   const auto r = run_program(std::string("plan star --nodes 4 --schedules ring,attention2d "
                                          "--what-if 'nics.bandwidth=100 Gb/s..400 Gb/s'") +

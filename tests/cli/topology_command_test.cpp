@@ -113,6 +113,9 @@ TEST(import, says_what_was_read_assumed_and_missing) {
   EXPECT_THAT(r.output, HasSubstr("# Missing: "));
   EXPECT_THAT(r.output, HasSubstr("# Warning: NUMA hidden"));
   EXPECT_THAT(r.messages, HasSubstr("warning: NUMA hidden"));
+  const auto quiet = run_program("topology import --quiet " + data + "nccl-topology/two-a100.xml");
+  EXPECT_EQ(quiet.output, r.output);
+  EXPECT_EQ(quiet.messages, "");
 }
 
 TEST(export_command, writes_every_format) {
