@@ -10,7 +10,7 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 /// How long a flow takes: a fixed latency, then bytes at the time per byte of its slowest links.
 struct flow_time {
-  double latency = 0;
+  flow_latency latency;
   double per_byte = 0;
   std::vector<link_id> slowest;  ///< sorted
 };
@@ -34,7 +34,8 @@ flow_time time_of(const instance& i, int pattern, int rank) {
        {communication.sent(pattern, rank), communication.received(pattern, rank)}) {
     if (flow < 0) continue;
     const auto form = communication.form(pattern, flow);
-    t.latency = std::max(t.latency, form.latency.value());
+    t.latency = std::max(t.latency, form.latency);
+    t.per_byte = std::max(t.per_byte, 1 / form.rate_limit);
     uses.insert(uses.end(), form.uses.begin(), form.uses.end());
   }
   const auto per_byte = [&](const link_use& use) {
@@ -112,9 +113,13 @@ class one_rank {
       compute_ += s.fixed;
     } else {
       const auto& t = times_[static_cast<std::size_t>(pattern)];
-      const auto bytes = instance_.work().bytes_sent(instance_.program().program[op], rank_);
-      s.fixed = t.latency;
-      s.shared = static_cast<double>(bytes.value()) * t.per_byte;
+      const auto& o = instance_.program().program[op];
+      const auto& transport =
+          instance_.on().device.transport(instance_.communication().transport(pattern));
+      const double bytes = static_cast<double>(instance_.work().bytes_sent(o, rank_).value()) *
+                           stretch(instance_.work(), o, transport);
+      s.fixed = t.latency.of(bytes).value();
+      s.shared = bytes * t.per_byte;
       s.slowest = &t.slowest;
     }
     s.busy = s.fixed > 0 || s.shared > 0;

@@ -124,6 +124,10 @@ cluster read_cluster(const std::string& name_or_file, const cluster_overrides& o
   return read_cluster(config_node::load(path), overrides);
 }
 
+device_profile read_device_file(const std::string& name_or_file) {
+  return read_device(config_node::load(find_topology_file("devices", name_or_file)));
+}
+
 std::vector<std::string> shipped_clusters() {
   return shipped_names("clusters");
 }

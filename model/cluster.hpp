@@ -62,6 +62,9 @@ cluster read_cluster(const std::string& name_or_file, const cluster_overrides& =
 /// The same from YAML that is read already. The overrides are written into it.
 cluster read_cluster(config_node root, const cluster_overrides& = {});
 
+/// The profile of a device: a shipped name or a file.
+device_profile read_device_file(const std::string& name_or_file);
+
 /// The names of the shipped clusters or devices, sorted.
 std::vector<std::string> shipped_clusters();
 std::vector<std::string> shipped_devices();

@@ -31,16 +31,43 @@ double read_share(const config_node& node, std::string_view key, double fallback
   return share;
 }
 
+double read_factor(const config_node& node, std::string_view key) {
+  const auto factor = node.get<double>(key, 1);
+  if (factor < 1) node.fail(key, "expected a factor of at least 1");
+  return factor;
+}
+
+message_ramp read_ramp(const config_node& node) {
+  node.allow_only({"time", "bytes", "order"});
+  constexpr int steepest = 4;
+  return {.time = node.get<seconds>("time"),
+          .bytes = static_cast<double>(node.get<byte_count>("bytes").value()),
+          .order = node.has("order") ? node.get_within("order", 1, steepest) : 1};
+}
+
 transport_profile read_transport(const config_node& node, int multiprocessors) {
-  node.allow_only({"efficiency", "collective_efficiency", "latency", "collective_latency",
-                   "step_latency", "channels"});
+  node.allow_only({"efficiency", "one_way_efficiency", "collective_efficiency",
+                   "all_reduce_efficiency", "shared_efficiency", "message_share", "latency",
+                   "collective_latency", "step_latency", "ramp", "collective_ramp", "channels",
+                   "channel_bandwidth", "slowdown"});
   transport_profile transport;
   transport.efficiency = read_share(node, "efficiency", 1);
+  transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
   transport.collective_efficiency = read_share(node, "collective_efficiency", transport.efficiency);
+  transport.all_reduce_efficiency =
+      read_share(node, "all_reduce_efficiency", transport.collective_efficiency);
+  if (node.has("shared_efficiency"))
+    transport.shared_efficiency = read_share(node, "shared_efficiency", 1);
+  transport.message_share = read_share(node, "message_share", 1);
   transport.latency = node.get<seconds>("latency", {});
   transport.collective_latency = node.get<seconds>("collective_latency", {});
   transport.step_latency = node.get<seconds>("step_latency", {});
+  if (node.has("ramp")) transport.ramp = read_ramp(node.at("ramp"));
+  if (node.has("collective_ramp"))
+    transport.collective_ramp = read_ramp(node.at("collective_ramp"));
   if (node.has("channels")) transport.channels = node.get_within("channels", 0, multiprocessors);
+  transport.channel_bandwidth = node.get<bandwidth>("channel_bandwidth", {});
+  if (node.has("slowdown")) transport.slowdown = read_factor(node, "slowdown");
   return transport;
 }
 
@@ -101,18 +128,53 @@ kernel_table read_table(const config_node& node, flop_rate peak) {
   return table;
 }
 
+kernel_law read_law(const config_node& node) {
+  node.allow_only({"pass", "head_dim", "mask", "group", "tile", "slots", "grouped", "start",
+                   "block", "token", "row", "uneven", "diagonal"});
+  constexpr int most_tokens = 4096, most_slots = 32;
+  return {.pass = node.get_as("pass", [](auto text) { return find_value(measured_passes, text); }),
+          .head_dim = node.get_integer("head_dim", 1),
+          .mask = node.get_as("mask", parse_mask),
+          .group = node.has("group") ? node.get_within("group", 1, most_tokens) : 1,
+          .tile = node.get_within("tile", 1, most_tokens),
+          .slots = node.has("slots") ? node.get_within("slots", 1, most_slots) : 1,
+          .grouped = node.get<bool>("grouped", false),
+          .start = node.get<seconds>("start", {}),
+          .block = node.get<seconds>("block", {}),
+          .token = node.get<seconds>("token"),
+          .row = node.get<seconds>("row", {}),
+          .uneven = node.get<double>("uneven", 0.5),
+          .diagonal = node.get<double>("diagonal", 0)};
+}
+
+void read_occupancy(const config_node& node, kernel_profile& kernel) {
+  if (!node.has("occupancy")) return;
+  const auto read = [](const config_node& from, std::string_view key) {
+    return from.get_as(key, [](auto text) { return find_value(occupancy_kinds, text); });
+  };
+  if (const auto both = node.at("occupancy"); both.is_map()) {
+    both.allow_only({"forward", "backward"});
+    kernel.occupancy = read(both, "forward");
+    kernel.backward_occupancy = read(both, "backward");
+  } else {
+    kernel.occupancy = kernel.backward_occupancy = read(node, "occupancy");
+  }
+}
+
 kernel_profile read_kernel(const config_node& node, flop_rate peak) {
-  node.allow_only({"name", "source", "occupancy", "staircase", "tables"});
+  node.allow_only({"name", "source", "occupancy", "boost", "staircase", "laws", "tables"});
   kernel_profile kernel;
   kernel.name = node.get<std::string>("name");
   kernel.source = node.get<std::string>("source", "");
-  if (node.has("occupancy")) {
-    kernel.occupancy =
-        node.get_as("occupancy", [](auto text) { return find_value(occupancy_kinds, text); });
-  }
+  read_occupancy(node, kernel);
+  kernel.boost = read_factor(node, "boost");
   kernel.staircase = node.get<bool>("staircase", false);
-  for (const auto& table : node.at("tables").items()) {
-    kernel.tables.push_back(read_table(table, peak));
+  if (node.has("laws")) {
+    for (const auto& law : node.at("laws").items()) kernel.laws.push_back(read_law(law));
+  }
+  if (kernel.laws.empty() || node.has("tables")) {
+    for (const auto& table : node.at("tables").items())
+      kernel.tables.push_back(read_table(table, peak));
   }
   return kernel;
 }
@@ -144,16 +206,25 @@ void read_transports(const config_node& node, device_profile& device) {
   }
 }
 
+idle_start_profile read_idle_start(const config_node& node) {
+  node.allow_only({"launch", "launch_communication"});
+  return {node.get<seconds>("launch", {}), node.get<seconds>("launch_communication", {})};
+}
+
 uncertainty_profile read_uncertainty(const config_node& node) {
   node.allow_only({"compute", "communication"});
   return {read_share(node, "compute", 1), read_share(node, "communication", 1)};
 }
 
 void read_memory(const config_node& node, device_profile& device) {
-  node.allow_only({"capacity", "bandwidth", "efficiency"});
+  node.allow_only({"capacity", "bandwidth", "efficiency", "cache", "cache_bandwidth"});
   device.memory = node.get<byte_count>("capacity");
   device.memory_bandwidth = node.get<bandwidth>("bandwidth");
   device.memory_efficiency = read_share(node, "efficiency", 1);
+  if (node.has("cache")) {
+    device.cache = node.get<byte_count>("cache");
+    device.cache_bandwidth = node.get<bandwidth>("cache_bandwidth");
+  }
 }
 
 void read_peak(const config_node& node, device_profile& device) {
@@ -171,6 +242,22 @@ link_kind parse_link_kind(std::string_view text) {
   return find_value(link_kinds, text);
 }
 
+seconds message_ramp::of(double n) const {
+  double x = n / bytes;
+  for (int power = 1; power < order; power *= 2) x *= x;
+  return x / (1 + x) * time;
+}
+
+double transport_profile::limited(double share, bandwidth link) const {
+  if (channel_bandwidth == bandwidth() || channels == 0) return share;
+  return std::min(share, static_cast<double>(channels) * channel_bandwidth.value() / link.value());
+}
+
+seconds device_profile::memory_time(byte_count traffic) const {
+  return kernel_launch +
+         traffic / (traffic <= cache ? cache_bandwidth : memory_bandwidth * memory_efficiency);
+}
+
 const kernel_profile* device_profile::kernel(const std::string& wanted) const {
   if (wanted.empty()) return kernels.empty() ? nullptr : &kernels.front();
   for (const auto& candidate : kernels) {
@@ -186,8 +273,8 @@ const kernel_profile* device_profile::kernel(const std::string& wanted) const {
 device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
-                   "kernel_launch", "communication_slowdown", "uncertainty", "transports",
-                   "kernels"});
+                   "kernel_launch", "communication_slowdown", "idle_start", "starts_idle",
+                   "uncertainty", "transports", "kernels"});
   device_profile device;
   device.name = root.get<std::string>("name");
   device.source = root.get<std::string>("source", "");
@@ -196,10 +283,9 @@ device_profile read_device(const config_node& root) {
   device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);
   device.roofline_efficiency = read_share(root, "roofline_efficiency", 1);
   device.kernel_launch = root.get<seconds>("kernel_launch", {});
-  device.communication_slowdown = root.get<double>("communication_slowdown", 1);
-  if (device.communication_slowdown < 1) {
-    root.fail("communication_slowdown", "expected a factor of at least 1");
-  }
+  device.communication_slowdown = read_factor(root, "communication_slowdown");
+  if (root.has("idle_start")) device.idle_start = read_idle_start(root.at("idle_start"));
+  device.starts_idle = root.get<bool>("starts_idle", false);
   if (root.has("uncertainty")) device.uncertainty = read_uncertainty(root.at("uncertainty"));
   if (root.has("transports")) read_transports(root.at("transports"), device);
   if (root.has("kernels")) read_kernels(root.at("kernels"), device);

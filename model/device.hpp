@@ -26,6 +26,29 @@ struct kernel_table {
   std::vector<flop_rate> rates;  ///< rows.size() x cols.size(), row-major, unless square
 };
 
+/// A kernel's time under a mask from its thread blocks, which all take a tile of rows (forward) or columns (backward) of one head and
+/// loop over what it sees:
+///   a block takes  block + token x length of its loop
+///   a full mask    start + waves x a block, as many waves as whole rounds of tiles over all slots
+///   a triangle     start + the longest block, or the mean of all tiles on a slot + uneven x a mean block
+///   backward       and row for every row of every head: what is done before and after
+/// cost/kernel.hpp says how other shapes are read.
+struct kernel_law {
+  pass_kind pass = pass_kind::forward;
+  std::int64_t head_dim = 128;
+  mask_kind mask = mask_kind::full;
+  int group = 1;         ///< query heads of a K/V head
+  int tile = 128;        ///< tokens
+  int slots = 1;         ///< blocks at once on a multiprocessor
+  bool grouped = false;  ///< a backward block loops over all query heads of its K/V head
+  seconds start;
+  seconds block;
+  seconds token;
+  seconds row;
+  double uneven = 0.5;
+  double diagonal = 0;  ///< part of a tile by which the loops of a triangle are longer
+};
+
 /// How a kernel occupies the multiprocessors, which decides what happens when communication starts beside it.
 enum class occupancy_kind {
   persistent,  ///< one block a multiprocessor for the whole kernel: a later kernel waits for its end
@@ -36,18 +59,57 @@ struct kernel_profile {
   std::string name;
   std::string source;
   occupancy_kind occupancy = occupancy_kind::waves;
+  occupancy_kind backward_occupancy = occupancy_kind::waves;
+  double boost = 1;        ///< its time in the tables over that after an idle start
   bool staircase = false;  ///< takes causal masks with different strides on both sides in one call
+  std::vector<kernel_law> laws;  ///< a pass that has one is not read from the tables
   std::vector<kernel_table> tables;
 };
 
-/// How NCCL moves data over one kind of link. A message of n bytes takes latency + n / (efficiency x link bandwidth).
+/// What it takes to fill the pipeline, and to change from protocols for small messages to those for large:
+/// time x (n / bytes)^order / (1 + (n / bytes)^order) for n bytes, a step at `bytes` that is the steeper the higher its order.
+struct message_ramp {
+  seconds time;
+  double bytes = 1;
+  int order = 1;  ///< 1, 2 or 4
+
+  seconds of(double n) const;
+  friend auto operator<=>(const message_ramp&, const message_ramp&) = default;
+};
+
+/// How NCCL moves data over one kind of link. A message of n bytes takes
+///   latency + ramp of n + n / rate,   rate = efficiency x link bandwidth
 struct transport_profile {
   double efficiency = 1;             ///< share of the link bandwidth that a large send/recv reaches
+  double one_way_efficiency = 1;     ///< the same where nothing comes the other way
   double collective_efficiency = 1;  ///< the same for a large ring collective
-  seconds latency;                   ///< one send/recv, beyond the links' own latency
-  seconds collective_latency;        ///< fixed cost of one collective
+  double all_reduce_efficiency = 1;  ///< the same for a large ring all-reduce
+  /// The share that several flows at once reach together, where one alone does not fill the link (a communicator's channels
+  /// or its host thread limit it); no more than the share of one: they divide that.
+  double shared_efficiency = 0;
+  /// What one of two messages that a rank sends together (K and V, O and its log-sum-exp) gets of their rate: they divide
+  /// the channels' warps, and a long one keeps its part when a short one has ended.
+  double message_share = 1;
+  seconds latency;             ///< one send/recv, beyond the links' own latency
+  seconds collective_latency;  ///< fixed cost of one collective
   seconds step_latency;  ///< cost of one step of a ring collective, beyond the links' own latency
-  int channels = 0;      ///< multiprocessors that a send/recv or collective occupies while it runs
+  message_ramp ramp;
+  message_ramp collective_ramp;
+  int channels = 0;  ///< multiprocessors that a send/recv or collective occupies while it runs
+  /// What one channel carries at most each way; zero: no limit.
+  bandwidth channel_bandwidth;
+  /// Factor on the time of a kernel beside it; zero: the device's communication_slowdown.
+  double slowdown = 0;
+
+  /// The share of `link` that a send/recv reaches with its channels.
+  double limited(double share, bandwidth link) const;
+};
+
+/// A run that begins on idle devices, as a measured one does: the host launches one operation after the other, and cool
+/// devices run faster than under the sustained load under which kernel tables are measured.
+struct idle_start_profile {
+  seconds launch;                ///< the host's time for a local operation
+  seconds launch_communication;  ///< and for one that communicates
 };
 
 enum class link_kind { nvlink, pcie, network };
@@ -70,12 +132,16 @@ struct device_profile {
   byte_count memory;
   bandwidth memory_bandwidth;
   double memory_efficiency = 1;    ///< share of it that merge, convert and accumulate reach
+  byte_count cache;                ///< zero: not told apart from the memory
+  bandwidth cache_bandwidth;       ///< what operations reach whose data fit in it
   double roofline_efficiency = 1;  ///< share of the peak assumed where no kernel table applies
   int multiprocessors = 0;
   seconds kernel_launch;  ///< gap that one kernel call costs on its stream
   double communication_slowdown =
       1;  ///< factor on a kernel's time while communication runs beside it
   transport_profile transports[3];  ///< by link_kind
+  idle_start_profile idle_start;
+  bool starts_idle = false;  ///< predictions are of such a run; else of one in a sequence of many
   uncertainty_profile uncertainty;
   std::vector<kernel_profile> kernels;  ///< the first is the default
 
@@ -83,13 +149,19 @@ struct device_profile {
   const transport_profile& transport(link_kind kind) const {
     return transports[static_cast<int>(kind)];
   }
+  /// Of an operation that reads and writes so many bytes and computes next to nothing.
+  seconds memory_time(byte_count traffic) const;
+  /// Factor on the time of a kernel while communication over such links runs beside it.
+  double slowdown(link_kind kind) const {
+    return transport(kind).slowdown > 0 ? transport(kind).slowdown : communication_slowdown;
+  }
   /// The kernel called `name`, or the first when empty; nullptr when there are no tables (roofline only). Throws
   /// input_error that lists the names.
   const kernel_profile* kernel(const std::string& name) const;
 };
 
 /// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak. Shares and factors
-/// default to 1, fixed costs to zero, collective_efficiency to efficiency; the rest of `peak`, `memory` and
+/// default to 1, fixed costs to zero, the efficiencies to efficiency or collective_efficiency; the rest of `peak`, `memory` and
 /// `multiprocessors` is required:
 ///
 ///   name: example
@@ -100,14 +172,20 @@ struct device_profile {
 ///   roofline_efficiency: 0.6
 ///   kernel_launch: 4 us
 ///   communication_slowdown: 1.1
+///   idle_start: {launch: 6 us, launch_communication: 60 us}
 ///   uncertainty: {compute: 0.1, communication: 0.25}
 ///   transports:
-///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, latency: 5 us, collective_latency: 10 us, step_latency: 1 us, channels: 16}
+///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
+///              ramp: {time: 30 us, bytes: 4 MiB, order: 1}, collective_ramp: {time: 30 us, bytes: 4 MiB, order: 4}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2}
 ///   kernels:
 ///   - name: fa3
 ///     source: where the table is from
-///     occupancy: persistent
+///     occupancy: persistent            # or {forward: persistent, backward: waves}
+///     boost: 1.05
 ///     staircase: false
+///     laws:
+///     - {pass: forward, head_dim: 128, mask: causal, tile: 128, slots: 1, grouped: false, start: 3 us, block: 3 us, token: 12.6 ns,
+///        row: 0 ns, uneven: 0.5, diagonal: 0.5}
 ///     tables:
 ///     - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [1024, 2048], tflops: [400, 500]}
 ///     - {pass: backward, mask: full, head_dim: 128, heads: 32, rows: [512, 1024], cols: [512], tflops: [[300], [350]]}

@@ -57,7 +57,7 @@ class network {
   link_id add_link(vertex_id from, vertex_id to, bandwidth, seconds latency, link_kind);
   /// Both directions; the second link is the first + 1.
   link_id add_duplex(vertex_id a, vertex_id b, bandwidth, seconds latency, link_kind);
-  void set_router(std::unique_ptr<router> r) { router_ = std::move(r); }
+  void set_router(std::shared_ptr<const router> r) { router_ = std::move(r); }
 
   std::span<const vertex> vertices() const { return vertices_; }
   std::span<const link> links() const { return links_; }
@@ -82,7 +82,7 @@ class network {
   std::vector<link> links_;
   std::vector<vertex_id> devices_;
   std::map<std::string_view, int> switches_;  ///< how many, by tier
-  std::unique_ptr<router> router_;
+  std::shared_ptr<const router> router_;
 };
 
 /// A hash of the pair that chooses among equal-cost paths, well mixed in all its bits.

@@ -5,12 +5,12 @@
 
 namespace attnsim {
 
-void kernel_run::begin(picoseconds now, std::uint32_t operation, double duration, int calls,
+void kernel_run::begin(picoseconds now, std::uint32_t operation, double duration, double parts,
                        double slowdown) {
   running_ = true;
   operation_ = operation;
   remaining_ = duration;
-  call_ = duration / std::max(1, calls);
+  part_ = duration / std::max(1.0, parts);
   slowdown_ = slowdown;
   began_ = since_ = now;
 }
@@ -25,9 +25,9 @@ bool kernel_run::slow_down(picoseconds now, double slowdown) {
 
 picoseconds kernel_run::room(picoseconds now, std::uint32_t operation) const {
   if (!running_) return now;
-  if (began_ == now) return operation < operation_ ? now : now + to_picoseconds(call_ * slowdown_);
+  if (began_ == now) return operation < operation_ ? now : now + to_picoseconds(part_ * slowdown_);
   const double left = std::max(0.0, remaining_ * slowdown_ - to_seconds(now - since_));
-  return now + to_picoseconds(std::fmod(left, call_ * slowdown_));
+  return now + to_picoseconds(std::fmod(left, part_ * slowdown_));
 }
 
 }  // namespace attnsim

@@ -10,8 +10,9 @@ namespace attnsim {
 
 class kernel_run {
  public:
-  /// Operation number `operation`: `calls` equal kernel calls that take `duration` seconds at full speed.
-  void begin(picoseconds now, std::uint32_t operation, double duration, int calls, double slowdown);
+  /// Operation number `operation`: takes `duration` seconds at full speed, in `parts` equal ones, kernel calls or waves.
+  void begin(picoseconds now, std::uint32_t operation, double duration, double parts,
+             double slowdown);
   /// Everything takes `slowdown` times as long from now on. True when that moves the end.
   bool slow_down(picoseconds now, double slowdown);
   void stop() { running_ = false; }
@@ -20,14 +21,14 @@ class kernel_run {
   picoseconds end() const { return since_ + to_picoseconds(remaining_ * slowdown_); }
   /// When communication, operation number `operation`, that becomes ready now finds free
   /// multiprocessors: at once if it becomes ready together with the kernel and was launched before
-  /// it, else when the kernel call in progress ends (tests/gpu: launch order, measured).
+  /// it, else when the part in progress ends (tests/gpu: launch order, measured).
   picoseconds room(picoseconds now, std::uint32_t operation) const;
 
  private:
   bool running_ = false;
   std::uint32_t operation_ = 0;
   double remaining_ = 0;  // seconds at full speed, as of since_
-  double call_ = 0;       // seconds of one call at full speed
+  double part_ = 0;       // seconds of one part at full speed
   double slowdown_ = 1;
   picoseconds began_ = 0;
   picoseconds since_ = 0;

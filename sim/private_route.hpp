@@ -3,6 +3,7 @@
 // handful of flows at a fraction of the cost.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace attnsim {
 
 class private_route {
  public:
-  /// `rate`: of a flow alone, in bytes/s.
+  /// `rate`: of all flows together, in bytes/s.
   explicit private_route(double rate) : rate_(rate) {}
+  /// No flow is faster, in bytes/s.
+  void limit(double rate_each) { limit_ = rate_each; }
 
   /// Not before the last start or completion.
   void start(picoseconds now, flow_tag tag, double bytes);
@@ -33,12 +36,13 @@ class private_route {
     double left;
   };
 
-  double rate_each() const { return rate_ / static_cast<double>(flows_.size()); }
+  double rate_each() const { return std::min(limit_, rate_ / static_cast<double>(flows_.size())); }
   void advance(picoseconds now);
   void find_next();
   picoseconds end(const flow& f) const;
 
   double rate_;
+  double limit_ = unlimited;
   double moved_ = 0;
   std::vector<flow> flows_;
   picoseconds since_ = 0;  // `left` is of this time

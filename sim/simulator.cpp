@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <stdexcept>
 
@@ -19,12 +20,27 @@ struct stream_state {
   std::uint32_t completed = 0;  ///< operations done
   std::uint16_t flows_pending = 0;
   bool busy = false;
+  bool awaits_launch = false;
   picoseconds started = 0;
 };
 
+/// When the host has launched each operation of a run that starts idle; else empty.
+std::vector<picoseconds> launch_times(const instance& i) {
+  const auto& device = i.on().device;
+  std::vector<picoseconds> times;
+  if (!device.starts_idle) return times;
+  seconds now;
+  for (const auto& op : i.program().program) {
+    now += is_communication(op.kind) ? device.idle_start.launch_communication
+                                     : device.idle_start.launch;
+    times.push_back(to_picoseconds(now.value()));
+  }
+  return times;
+}
+
 struct rank_state {
   kernel_run kernel;
-  int communicating = 0;  ///< communication operations that hold multiprocessors
+  std::array<int, 3> communicating{};  ///< communication that holds multiprocessors, by transport
   picoseconds compute = 0;
   picoseconds end = 0;
   double bytes_sent = 0;
@@ -41,7 +57,7 @@ class simulation {
         traffic_(i, symmetry_, programs_, options.record_links),
         ranks_(symmetry_.rank_of_class.size()),
         streams_(ranks_.size() * programs_.streams.size()),
-        slowdown_(i.on().device.communication_slowdown) {
+        launched_(launch_times(i)) {
     events_.resize(streams_.size());
   }
 
@@ -125,6 +141,8 @@ class simulation {
   void start(std::uint32_t r, std::uint32_t s, const stream_operation& op) {
     auto& state = stream_of(r, s);
     state.busy = true;
+    state.awaits_launch = !launched_.empty() && now_ < launched_[op.operation];
+    if (state.awaits_launch) return events_.set(event_of(r, s), launched_[op.operation]);
     state.started = now_;
     if (op.lane < 0) return start_local(r, s, op);
     const auto room = lane_of(op).channels > 0 ? ranks_[r].kernel.room(now_, op.operation) : now_;
@@ -136,26 +154,33 @@ class simulation {
     if (time == 0) return finish(r, s);
     if (!op.kernel) return events_.set(event_of(r, s), now_ + to_picoseconds(time));
     auto& kernel = ranks_[r].kernel;
-    kernel.begin(now_, op.operation, time, instance_.costs().calls(op.operation, rank_of(r)),
+    kernel.begin(now_, op.operation, time, instance_.costs().parts(op.operation, rank_of(r)),
                  slowdown(ranks_[r]));
     events_.set(event_of(r, s), kernel.end());
   }
 
-  double slowdown(const rank_state& rank) const { return rank.communicating > 0 ? slowdown_ : 1; }
+  double slowdown(const rank_state& rank) const {
+    double most = 1;
+    for (const auto kind : {link_kind::nvlink, link_kind::pcie, link_kind::network}) {
+      if (rank.communicating[static_cast<std::size_t>(kind)] > 0)
+        most = std::max(most, instance_.on().device.slowdown(kind));
+    }
+    return most;
+  }
 
   // --- Communication ----------------------------------------------------------------------------
 
   void begin_communication(std::uint32_t r, std::uint32_t s, const stream_operation& op) {
-    if (lane_of(op).channels > 0) occupy_device(r, +1);
+    if (lane_of(op).channels > 0) occupy_device(r, lane_of(op).transport, +1);
     const auto ends = traffic_.of(op.lane, r);
     const bool sends = ends.sent != traffic::no_flow;
     const bool receives = ends.received != traffic::no_flow;
     stream_of(r, s).flows_pending = static_cast<std::uint16_t>(sends + receives);
     if (sends) {
-      traffic_.arrive(now_, ends.sent, op.bytes);
+      traffic_.arrive(now_, ends.sent, op.bytes * op.stretch);
       ranks_[r].bytes_sent += op.bytes;
     }
-    if (receives) traffic_.arrive(now_, ends.received, op.bytes);
+    if (receives) traffic_.arrive(now_, ends.received, op.bytes * op.stretch);
     if (!sends && !receives) end_communication(r, s);
   }
 
@@ -170,14 +195,15 @@ class simulation {
   }
 
   void end_communication(std::uint32_t r, std::uint32_t s) {
-    if (lane_of(current(r, s)).channels > 0) occupy_device(r, -1);
+    const auto& l = lane_of(current(r, s));
+    if (l.channels > 0) occupy_device(r, l.transport, -1);
     finish(r, s);
   }
 
   /// One communication operation more or less beside the kernel.
-  void occupy_device(std::uint32_t r, int change) {
+  void occupy_device(std::uint32_t r, link_kind transport, int change) {
     auto& rank = ranks_[r];
-    rank.communicating += change;
+    rank.communicating[static_cast<std::size_t>(transport)] += change;
     if (rank.kernel.slow_down(now_, slowdown(rank))) {
       events_.set(event_of(r, compute_stream), rank.kernel.end());
     }
@@ -185,12 +211,13 @@ class simulation {
 
   // --- Ending -----------------------------------------------------------------------------------
 
-  /// A stream's event is due: its local operation ends, or there is room for its communication.
+  /// A stream's event is due: its local operation ends, it is launched, or there is room for its communication.
   void end_wait(std::uint32_t event) {
     events_.erase(event);
     const auto s = event % static_cast<std::uint32_t>(streams_of_rank());
     const auto r = event / static_cast<std::uint32_t>(streams_of_rank());
     const auto& op = current(r, s);
+    if (stream_of(r, s).awaits_launch) return start(r, s, op);
     if (op.lane >= 0) return begin_communication(r, s, op);
     if (op.kernel) ranks_[r].kernel.stop();
     finish(r, s);
@@ -305,8 +332,8 @@ class simulation {
   traffic traffic_;
   std::vector<rank_state> ranks_;
   std::vector<stream_state> streams_;  ///< by rank class, stream
-  double slowdown_;
-  index_heap<picoseconds> events_;  ///< by rank class, stream
+  std::vector<picoseconds> launched_;  ///< by operation; empty: long before
+  index_heap<picoseconds> events_;     ///< by rank class, stream
   picoseconds now_ = 0;
   std::vector<std::uint32_t> touched_, ready_;
 };

@@ -3,10 +3,13 @@
 // A device has in-order streams and multiprocessors. An attention kernel fills the device. A
 // communication kernel holds its channels' multiprocessors from the moment it is launched, waiting
 // for its peers included, until its data has moved. So launch order matters (measured, see README):
-// communication launched first runs beside the kernel, which then takes communication_slowdown
-// times as long; communication that becomes ready while a kernel runs waits for room: until that
-// kernel call ends. Where transports need no channels (copy engines, CPUs) or nothing runs, it
+// communication launched first runs beside the kernel, which then takes `slowdown` times as long
+// (device.hpp); communication that becomes ready while a kernel runs waits for room: until that
+// kernel call ends, or its wave of thread blocks where the kernel is not persistent. Where transports need no channels (copy engines, CPUs) or nothing runs, it
 // starts at once.
+//
+// Where the device `starts_idle`, its host launches the operations one after the other, in the order
+// of the program, and none starts before it is launched. Else the host is ahead of the device.
 //
 // The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave
 // alike are simulated once (symmetry.hpp).

@@ -32,9 +32,12 @@ stream_programs::stream_programs(const instance& i) : streams(i.program().stream
                               .kernel = is_kernel(op.kind)};
     std::copy(op.needs.begin(), op.needs.end(), laid_out.needs.begin());
     if (const int pattern = i.communication().pattern_of(number); pattern >= 0) {
-      laid_out.lane = find_or_add(lanes, {pattern, static_cast<std::uint32_t>(op.stream),
-                                          i.communication().channels(pattern)});
+      laid_out.lane = find_or_add(
+          lanes, {pattern, static_cast<std::uint32_t>(op.stream),
+                  i.communication().channels(pattern), i.communication().transport(pattern)});
       laid_out.bytes = bytes_of(i, op, pattern);
+      laid_out.stretch =
+          stretch(i.work(), op, i.on().device.transport(i.communication().transport(pattern)));
     }
     streams[static_cast<std::size_t>(op.stream)].push_back(laid_out);
   }

@@ -17,7 +17,8 @@ struct stream_operation {
   std::uint32_t operation = 0;  ///< its number in the program
   int lane = -1;                ///< -1: stays on the device
   bool kernel = false;
-  double bytes = 0;  ///< that every rank which takes part sends
+  double bytes = 0;    ///< that every rank which takes part sends
+  double stretch = 1;  ///< as long as so many times the bytes take (model/cost/transfer.hpp)
   std::array<std::uint32_t, most_streams> needs{};
 };
 
@@ -25,6 +26,7 @@ struct lane {
   int pattern = 0;
   std::uint32_t stream = 0;
   int channels = 0;
+  link_kind transport = link_kind::nvlink;
 };
 
 struct stream_programs {

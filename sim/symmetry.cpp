@@ -78,7 +78,7 @@ class refinement {
         auto& c = ranks_[static_cast<std::size_t>(rank)];
         c = mix(c, bits(instance_.local_time(op, rank).value()));
         if (is_kernel(program[op].kind)) {
-          c = mix(c, static_cast<colour>(instance_.costs().calls(op, rank)));
+          c = mix(c, bits(instance_.costs().parts(op, rank)));
         }
       }
       if (std::has_single_bit(op) && mostly_distinct()) return;
@@ -88,8 +88,8 @@ class refinement {
   void colour_flows() {
     for (std::size_t p = 0; p < flows_.size(); ++p) {
       for (int f = 0; f < communication().flows(static_cast<int>(p)); ++f) {
-        flows_[p].push_back(
-            mix(p, bits(communication().form(static_cast<int>(p), f).latency.value())));
+        const auto form = communication().form(static_cast<int>(p), f);
+        flows_[p].push_back(mix(mix(p, bits(form.latency.fixed.value())), bits(form.rate_limit)));
       }
     }
   }

@@ -67,8 +67,9 @@ void traffic::add_flow(const lane& l, std::size_t flow_class) {
   flow f{.route = first_route_[p] + static_cast<std::uint32_t>(flow_class),
          .stream = l.stream,
          .first_member = static_cast<std::uint32_t>(members_.size())};
-  f.latency =
-      to_picoseconds(instance_.communication().form(l.pattern, representative).latency.value());
+  const auto form = instance_.communication().form(l.pattern, representative);
+  f.latency = form.latency;
+  f.rate_limit = form.rate_limit;
   for (const int member : instance_.communication().members(l.pattern, representative)) {
     members_.push_back(
         static_cast<std::uint32_t>(symmetry_.rank_class[static_cast<std::size_t>(member)]));
@@ -78,6 +79,7 @@ void traffic::add_flow(const lane& l, std::size_t flow_class) {
   members_.erase(std::unique(first, members_.end()), members_.end());
   f.members = f.missing = static_cast<std::uint32_t>(members_.size()) - f.first_member;
   flows_.push_back(f);
+  routes_[f.route].alone.limit(f.rate_limit);
   ++routes_[f.route].flows;
 }
 
@@ -99,17 +101,18 @@ void traffic::arrive(picoseconds now, flow_number number, double bytes) {
   f.missing = f.members;
   f.bytes = bytes;
   const route& r = routes_[f.route];
+  const auto begin = now + to_picoseconds(f.latency.of(bytes).value());
   if (r.is_private && r.flows == 1) {
-    start(now + f.latency, number);
+    start(begin, number);
   } else {
-    events_.set(number, now + f.latency);
+    events_.set(number, begin);
   }
 }
 
 void traffic::start(picoseconds now, flow_number number) {
   const flow& f = flows_[number];
   route& r = routes_[f.route];
-  if (!r.is_private) return network_.start(now, number, r.path, f.bytes);
+  if (!r.is_private) return network_.start(now, number, r.path, f.bytes, f.rate_limit);
   r.alone.start(now, number, f.bytes);
   events_.set(event_of(f.route), r.alone.next_completion());
 }

@@ -62,7 +62,8 @@ class traffic {
     std::uint32_t first_member = 0;
     std::uint32_t members = 0;
     std::uint32_t missing = 0;  // members that have not arrived
-    picoseconds latency = 0;
+    flow_latency latency;
+    double rate_limit = unlimited;
     double bytes = 0;
   };
   /// The links of a class of flows. Lanes of one pattern share it.

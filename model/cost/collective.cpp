@@ -45,9 +45,10 @@ class stage_builder {
   const transport_profile& transport() const { return cluster_.device.transport(kind_); }
   seconds slowest_hop() const { return slowest_hop_; }
 
-  collective_flow finish(seconds latency, double efficiency, double bytes) {
-    for (auto& use : uses_) use.weight /= efficiency;
-    return {merged(std::move(uses_)), latency, kind_, bytes};
+  collective_flow finish(const flow_latency& latency, double efficiency, double bytes) {
+    collective_flow flow{merged(std::move(uses_)), latency, kind_, bytes};
+    flow.take_shares(cluster_.network, transport(), efficiency);
+    return flow;
   }
 
  private:
@@ -65,6 +66,7 @@ collective_flow together(std::vector<collective_flow> flows) {
     all.uses.insert(all.uses.end(), flows[i].uses.begin(), flows[i].uses.end());
     all.latency = std::max(all.latency, flows[i].latency);
     all.transport = std::max(all.transport, flows[i].transport);
+    all.rate_limit = std::min(all.rate_limit, flows[i].rate_limit);
   }
   all.uses = merged(std::move(all.uses));
   return all;
@@ -86,7 +88,7 @@ std::vector<collective_flow> hierarchical(const cluster& c, collective_kind kind
   const double m = static_cast<double>(groups.nodes.size());
   const auto ring = [&](double sent, int rounds) {
     return [&c, sent, rounds](const std::vector<int>& group) {
-      return ring_flow(c, group, rounds * (static_cast<int>(group.size()) - 1), sent);
+      return ring_flow(c, group, rounds, sent);
     };
   };
   const auto pairs = [&](double sent) {
@@ -118,6 +120,24 @@ std::vector<collective_flow> hierarchical(const cluster& c, collective_kind kind
 
 }  // namespace
 
+void collective_flow::take_shares(const network& net, const transport_profile& t,
+                                  double efficiency) {
+  for (auto& use : uses) {
+    const auto capacity = net.links()[use.link].capacity;
+    const double alone = t.limited(efficiency, capacity);
+    if (t.shared_efficiency > alone)
+      rate_limit = std::min(rate_limit, alone * capacity.value() / use.weight);
+    use.weight /= std::max(alone, t.shared_efficiency);
+  }
+}
+
+double collective_flow::seconds_a_byte(const network& net) const {
+  double slowest = 1 / rate_limit;
+  for (const auto& use : uses)
+    slowest = std::max(slowest, use.weight / net.links()[use.link].capacity.value());
+  return slowest;
+}
+
 link_kind transport_between(const cluster& c, std::span<const int> devices) {
   auto kind = link_kind::nvlink;
   std::vector<link_id> path;
@@ -129,7 +149,8 @@ link_kind transport_between(const cluster& c, std::span<const int> devices) {
   return kind;
 }
 
-collective_flow ring_flow(const cluster& c, std::vector<int> devices, int steps, double bytes) {
+collective_flow ring_flow(const cluster& c, std::vector<int> devices, int rounds, double bytes) {
+  const double steps = rounds * (static_cast<double>(devices.size()) - 1);
   std::sort(devices.begin(), devices.end());
   stage_builder stage(c);
   const auto channels = ring_channels(c.network, devices);
@@ -141,8 +162,8 @@ collective_flow ring_flow(const cluster& c, std::vector<int> devices, int steps,
   }
   const auto& t = stage.transport();
   return stage.finish(
-      t.collective_latency + static_cast<double>(steps) * (t.step_latency + stage.slowest_hop()),
-      t.collective_efficiency, bytes);
+      {t.collective_latency + steps * (t.step_latency + stage.slowest_hop()), t.collective_ramp},
+      rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency, bytes);
 }
 
 collective_flow pairs_flow(const cluster& c, const std::vector<int>& devices, double bytes) {
@@ -153,7 +174,7 @@ collective_flow pairs_flow(const cluster& c, const std::vector<int>& devices, do
     }
   }
   const auto& t = stage.transport();
-  return stage.finish(t.collective_latency + stage.slowest_hop(), t.efficiency, bytes);
+  return stage.finish({t.collective_latency + stage.slowest_hop(), t.ramp}, t.efficiency, bytes);
 }
 
 collective_flow tree_flow(const cluster& c, const std::vector<int>& devices, double bytes) {
@@ -168,9 +189,10 @@ collective_flow tree_flow(const cluster& c, const std::vector<int>& devices, dou
     }
   }
   const auto& t = stage.transport();
-  return stage.finish(t.collective_latency +
-                          2.0 * static_cast<double>(depth) * (t.step_latency + stage.slowest_hop()),
-                      t.collective_efficiency, bytes);
+  const auto steps = 2.0 * static_cast<double>(depth);
+  return stage.finish(
+      {t.collective_latency + steps * (t.step_latency + stage.slowest_hop()), t.collective_ramp},
+      t.all_reduce_efficiency, bytes);
 }
 
 node_groups groups_of(const network& net, const std::vector<int>& devices) {
@@ -200,7 +222,7 @@ std::vector<collective_flow> stages(const cluster& c, const collective& what,
       return hierarchical(c, what.kind, groups_of(c.network, devices), bytes);
     case collective_algorithm::ring:
       if (all_to_all) break;
-      return {ring_flow(c, devices, (all_reduce ? 2 : 1) * (n - 1), (all_reduce ? 2 : 1) * others)};
+      return {ring_flow(c, devices, all_reduce ? 2 : 1, (all_reduce ? 2 : 1) * others)};
     case collective_algorithm::tree:
       if (!all_reduce) break;
       return {tree_flow(c, devices, bytes)};
@@ -216,11 +238,7 @@ std::vector<collective_flow> stages(const cluster& c, const collective& what,
 seconds time_alone(const cluster& c, std::span<const collective_flow> stages) {
   seconds total;
   for (const auto& stage : stages) {
-    double slowest = 0;  // seconds a byte
-    for (const auto& use : stage.uses) {
-      slowest = std::max(slowest, use.weight / c.network.links()[use.link].capacity.value());
-    }
-    total += stage.latency + seconds(stage.bytes * slowest);
+    total += stage.latency.of(stage.bytes) + seconds(stage.bytes * stage.seconds_a_byte(c.network));
   }
   return total;
 }

@@ -22,6 +22,7 @@
 // S counts as in nccl-tests: the gathered result, the reduced input, what one rank sends to all.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -38,18 +39,36 @@ struct collective {
   collective_algorithm algorithm;
 };
 
+/// What passes before a flow's bytes run at their rate (device.hpp, transport_profile).
+struct flow_latency {
+  seconds fixed;
+  message_ramp ramp;
+
+  seconds of(double bytes) const { return fixed + ramp.of(bytes); }
+  friend auto operator<=>(const flow_latency&, const flow_latency&) = default;
+};
+
 /// One stage: a flow of `bytes` that loads each link with weight x rate.
 struct collective_flow {
   std::vector<link_use> uses;
-  seconds latency;
+  flow_latency latency;
   link_kind transport = link_kind::nvlink;
   double bytes = 0;
+  double rate_limit =
+      std::numeric_limits<double>::infinity();  ///< bytes/s, whatever the links have left
+
+  /// Weights become what NCCL takes of each link (device.hpp, transport_profile) where it reaches `efficiency` of it alone;
+  /// beforehand they are the bytes that a link carries for every byte of the flow.
+  void take_shares(const network&, const transport_profile&, double efficiency);
+  /// On links that nothing else uses.
+  double seconds_a_byte(const network&) const;
 };
 
 /// The slowest kind of link between any two neighbours of the list, which decides the transport.
 link_kind transport_between(const cluster&, std::span<const int> devices);
 
-collective_flow ring_flow(const cluster&, std::vector<int> devices, int steps, double bytes);
+/// An all-reduce goes round twice.
+collective_flow ring_flow(const cluster&, std::vector<int> devices, int rounds, double bytes);
 collective_flow pairs_flow(const cluster&, const std::vector<int>& devices, double bytes);
 collective_flow tree_flow(const cluster&, const std::vector<int>& devices, double bytes);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace attnsim {
 namespace {
@@ -16,6 +17,10 @@ struct loop_nest {
   double inner;  ///< columns forward, rows backward: every tile's loop
   double units;  ///< batch x heads
 };
+
+double group_of(const kernel_call& call) {
+  return static_cast<double>(call.heads) / static_cast<double>(call.kv_heads);
+}
 
 loop_nest loops_of(const kernel_call& call) {
   const auto rows = static_cast<double>(call.rows);
@@ -157,9 +162,8 @@ neighbours tables_for(const kernel_profile& kernel, const kernel_call& call, mas
   return near.below ? near : tables_near(kernel, call.pass, other, call.head_dim);
 }
 
-double operations_per_pair(const kernel_call& call) {
-  return (call.pass == pass_kind::backward ? 10.0 : 4.0) *
-         static_cast<double>(call.batch * call.heads * call.head_dim);
+double operations_per_pair(pass_kind pass, std::int64_t head_dim) {
+  return (pass == pass_kind::backward ? 10.0 : 4.0) * static_cast<double>(head_dim);
 }
 
 /// Time of the whole rectangle (full) or of half of it (causal).
@@ -173,23 +177,82 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
         log_weight(static_cast<double>(below->head_dim), static_cast<double>(above->head_dim),
                    static_cast<double>(call.head_dim)));
   }
-  const double pairs = loops.outer * loops.inner * (mask == mask_kind::causal ? 0.5 : 1);
-  return flop_count(operations_per_pair(call) * pairs) /
+  const double pairs =
+      loops.outer * loops.inner * loops.units * (mask == mask_kind::causal ? 0.5 : 1);
+  return flop_count(operations_per_pair(call.pass, call.head_dim) * pairs) /
          std::min(flop_rate(rate), device.peak(call.dtype));
 }
 
 /// Linear in the visible pairs from a triangle's time to the rectangle's; with fewer pairs than a
-/// triangle the loops are shorter by as much. No mask makes a call slower.
-seconds measured_time(const device_profile& device, const kernel_profile& kernel,
-                      const kernel_call& call) {
-  const auto rectangle = loops_of(call);
-  const double visible = static_cast<double>(call.pairs) / (rectangle.outer * rectangle.inner);
+/// triangle the loops are shorter by as much. No mask makes a call slower. `time_of`: of loops
+/// under a mask.
+template <typename Time>
+seconds masked_time(const kernel_call& call, const loop_nest& rectangle, const Time& time_of) {
+  const double visible =
+      static_cast<double>(call.pairs) / static_cast<double>(call.rows * call.cols);
   auto triangle = rectangle;
   triangle.inner *= std::min(1.0, 2 * visible);
-  const auto full = time_of(device, kernel, call, triangle, mask_kind::full);
+  const auto full = time_of(triangle, mask_kind::full);
   if (visible >= 1) return full;
-  const auto causal = std::min(full, time_of(device, kernel, call, triangle, mask_kind::causal));
+  const auto causal = std::min(full, time_of(triangle, mask_kind::causal));
   return causal + (full - causal) * std::max(0.0, 2 * visible - 1);
+}
+
+seconds measured_time(const device_profile& device, const kernel_profile& kernel,
+                      const kernel_call& call) {
+  return masked_time(call, loops_of(call), [&](const loop_nest& loops, mask_kind mask) {
+    return time_of(device, kernel, call, loops, mask);
+  });
+}
+
+/// How many blocks, and tokens of their loops, the law's time counts.
+law_terms terms_of(const kernel_law& law, loop_nest loops, mask_kind mask, double sharing,
+                   int multiprocessors) {
+  const double group = law.grouped ? sharing : 1;
+  loops.inner *= group;
+  loops.units /= group;
+  const double tiles = std::ceil(loops.outer / law.tile);
+  const double slots = static_cast<double>(multiprocessors) * law.slots;
+  if (mask == mask_kind::full) {
+    const double rounds = std::ceil(tiles * loops.units / slots);
+    return {rounds, rounds * loops.inner};
+  }
+  const double more = law.diagonal * law.tile * group;
+  const double mean = loops.inner * (tiles + 1) / (2 * tiles) + more;
+  const double on_a_slot = tiles * loops.units / slots + law.uneven;
+  const auto time = [&](const law_terms& t) { return t.blocks * law.block + t.tokens * law.token; };
+  const law_terms longest{1, loops.inner + more}, all{on_a_slot, on_a_slot * mean};
+  return time(longest) > time(all) ? longest : all;
+}
+
+/// Of the mask or else the other one, the nearest head dimension, the nearest sharing of K/V heads; null without one for
+/// the pass.
+const kernel_law* law_for(const kernel_profile& kernel, const kernel_call& call, mask_kind mask) {
+  const kernel_law* best = nullptr;
+  const auto rank = [&](const kernel_law& l) {
+    return std::tuple(l.mask != mask, std::abs(l.head_dim - call.head_dim),
+                      std::abs(std::log(group_of(call) / l.group)));
+  };
+  for (const auto& law : kernel.laws) {
+    if (law.pass == call.pass && (!best || rank(law) < rank(*best))) best = &law;
+  }
+  return best;
+}
+
+/// A block's work grows with the head dimension, its start does not.
+seconds time_by_law(const device_profile& device, const kernel_law& law, const kernel_call& call,
+                    const loop_nest& loops, mask_kind mask) {
+  const auto t = terms_of(law, loops, mask, group_of(call), device.multiprocessors);
+  const auto rows = static_cast<double>(call.batch * call.heads * call.rows);
+  return law.start + static_cast<double>(call.head_dim) / static_cast<double>(law.head_dim) *
+                         (t.blocks * law.block + t.tokens * law.token + rows * law.row);
+}
+
+seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
+                     const kernel_call& call) {
+  return masked_time(call, loops_of(call), [&](const auto& loops, mask_kind mask) {
+    return time_by_law(device, *law_for(kernel, call, mask), call, loops, mask);
+  });
 }
 
 byte_count bytes_moved(const kernel_call& call) {
@@ -214,18 +277,45 @@ bool is_measured(const kernel_profile& kernel, const kernel_call& call) {
                      [&](const kernel_table& table) { return table.pass == call.pass; });
 }
 
+seconds busy_time(const device_profile& device, const kernel_profile* kernel,
+                  const kernel_call& call) {
+  const bool has_law =
+      kernel && call.dtype != data_type::fp32 && law_for(*kernel, call, mask_kind::full);
+  if (!has_law && !(kernel && is_measured(*kernel, call))) return roofline_time(device, call);
+  const auto warm =
+      has_law ? time_by_laws(device, *kernel, call) : measured_time(device, *kernel, call);
+  return std::max(operations(call) / device.peak(call.dtype),
+                  device.starts_idle ? warm / kernel->boost : warm);
+}
+
 }  // namespace
 
+law_terms law_terms_of(const kernel_law& law, const kernel_call& call, int multiprocessors) {
+  return terms_of(law, loops_of(call), law.mask, group_of(call), multiprocessors);
+}
+
 flop_count operations(const kernel_call& call) {
-  return flop_count(operations_per_pair(call) * static_cast<double>(call.pairs));
+  return flop_count(operations_per_pair(call.pass, call.head_dim) *
+                    static_cast<double>(call.batch * call.heads * call.pairs));
+}
+
+double kernel_parts(const device_profile& device, const kernel_profile* kernel,
+                    const kernel_call& call) {
+  const auto* law = kernel ? law_for(*kernel, call, mask_kind::full) : nullptr;
+  if (!law) return 1;
+  const auto occupancy =
+      call.pass == pass_kind::backward ? kernel->backward_occupancy : kernel->occupancy;
+  if (occupancy == occupancy_kind::persistent) return 1;
+  const auto loops = loops_of(call);
+  const double units = loops.units / (law->grouped ? group_of(call) : 1);
+  return std::max(1.0, std::ceil(loops.outer / law->tile) * units /
+                           (static_cast<double>(device.multiprocessors) * law->slots));
 }
 
 seconds kernel_time(const device_profile& device, const kernel_profile* kernel,
                     const kernel_call& call) {
   if (call.pairs <= 0) return {};
-  const auto busy = kernel && is_measured(*kernel, call) ? measured_time(device, *kernel, call)
-                                                         : roofline_time(device, call);
-  return device.kernel_launch + busy;
+  return device.kernel_launch + busy_time(device, kernel, call);
 }
 
 }  // namespace attnsim

@@ -16,6 +16,9 @@
 // so time grows continuously with rows, columns, pairs and heads. No rate exceeds the table's
 // largest or the peak.
 //
+// A kernel with a law (device.hpp, kernel_law) needs no table: its blocks' times add up. Between the masks it is read as
+// tables are; of another head dimension by the ratio of the dimensions.
+//
 // Where a device has no table for the pass, and for fp32, a roofline stands in: the larger of
 // operations / (roofline_efficiency x peak) and bytes / memory bandwidth.
 #pragma once
@@ -37,6 +40,18 @@ struct kernel_call {
 };
 
 flop_count operations(const kernel_call&);
+
+/// What a law's block and token are multiplied with.
+struct law_terms {
+  double blocks = 0;
+  double tokens = 0;
+};
+/// Of a rectangle under the law's mask, for fits. Which of a triangle's two times counts depends on its block and token.
+law_terms law_terms_of(const kernel_law&, const kernel_call&, int multiprocessors);
+
+/// How many equal parts of a call leave multiprocessors to others in between: its waves of thread blocks; 1 where the
+/// kernel is persistent or has no law. `kernel` may be null: 1.
+double kernel_parts(const device_profile&, const kernel_profile* kernel, const kernel_call&);
 
 /// Zero when no pair is visible: such a call is not launched. `kernel` may be null: roofline.
 seconds kernel_time(const device_profile&, const kernel_profile* kernel, const kernel_call&);

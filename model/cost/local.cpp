@@ -52,7 +52,7 @@ local_costs::local_costs(const workload& w, const device_profile& device,
 }
 
 seconds local_costs::memory_time(byte_count traffic) const {
-  return device_.kernel_launch + traffic / (device_.memory_bandwidth * device_.memory_efficiency);
+  return device_.memory_time(traffic);
 }
 
 local_costs::cost local_costs::attention_cost(const operation& op, int rank) const {
@@ -71,7 +71,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   const auto add_call = [&] {
     total.time += kernel_time(device_, kernel_, call);
     total.flops += operations(call);
-    ++total.calls;
+    if (call.pairs > 0) total.parts += kernel_parts(device_, kernel_, call);
   };
   for (const auto& t : tiles) {
     const auto traffic = workload_.accumulation_traffic(op, t);

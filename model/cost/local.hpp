@@ -17,8 +17,9 @@ class local_costs {
 
   /// Time of program[op] on `rank`, on a device of full speed; 0 for communication and for attention that sees nothing.
   seconds time(std::size_t op, int rank) const;
-  /// How many kernel calls an attention operation takes on `rank`.
-  int calls(std::size_t op, int rank) const { return find(op, rank).calls; }
+  /// In how many equal parts an attention operation leaves multiprocessors to others in between on `rank`: its kernel
+  /// calls, or their waves (kernel_parts).
+  double parts(std::size_t op, int rank) const { return find(op, rank).parts; }
   /// Useful operations of program[op] on `rank`.
   flop_count flops(std::size_t op, int rank) const;
 
@@ -29,7 +30,7 @@ class local_costs {
   struct cost {
     seconds time;
     flop_count flops;
-    int calls = 0;
+    double parts = 0;
     bool known = false;
   };
 

@@ -18,6 +18,17 @@ pattern_kind kind_of(op_kind kind) {
 
 }  // namespace
 
+double stretch(const workload& w, const operation& op, const transport_profile& t) {
+  if (op.reads.size() < 2 || kind_of(op.kind) == pattern_kind::ring) return 1;
+  double total = 0, longest = 0;
+  for (const auto& o : op.reads) {
+    const auto bytes = static_cast<double>(w.bytes(o).value());
+    total += bytes;
+    longest = std::max(longest, bytes);
+  }
+  return std::max(1.0, longest / (t.message_share * total));
+}
+
 transfers::transfers(const schedule& s, const cluster& c, const std::vector<int>& devices)
     : cluster_(c), devices_(devices) {
   using key = std::tuple<pattern_kind, bool, axis_set, int>;
@@ -39,20 +50,32 @@ transfers::pattern_data transfers::make_pattern(const schedule& s, const operati
   const int ranks = s.grid.ranks();
   p.sent.assign(static_cast<std::size_t>(ranks), -1);
   p.received.assign(static_cast<std::size_t>(ranks), -1);
+  if (!is_collective(op.kind)) {
+    add_messages(p, s, op);
+    return p;
+  }
   for (int rank = 0; rank < ranks; ++rank) {
-    if (!is_collective(op.kind)) {
-      if (const int peer = s.send_peer(op, rank); peer != rank) add_message(p, rank, peer);
-    } else if (s.grid.place_in_group(rank, op.axes) == 0) {
+    if (s.grid.place_in_group(rank, op.axes) == 0) {
       const auto group = s.grid.group(rank, op.axes);
       if (group.size() < 2) continue;
       const auto devices = devices_of(group);
       add_group(p, group,
-                kind_of(op.kind) == pattern_kind::ring
-                    ? ring_flow(cluster_, devices, static_cast<int>(group.size()) - 1, 0)
-                    : pairs_flow(cluster_, devices, 0));
+                kind_of(op.kind) == pattern_kind::ring ? ring_flow(cluster_, devices, 1, 0)
+                                                       : pairs_flow(cluster_, devices, 0));
     }
   }
   return p;
+}
+
+void transfers::add_messages(pattern_data& p, const schedule& s, const operation& op) {
+  std::vector<int> peers;
+  for (int rank = 0; rank < s.grid.ranks(); ++rank) peers.push_back(s.send_peer(op, rank));
+  const auto sends = [&](int rank) { return peers[static_cast<std::size_t>(rank)] != rank; };
+  const bool one_way =
+      std::none_of(peers.begin(), peers.end(), [&](int peer) { return sends(peer); });
+  for (int rank = 0; rank < s.grid.ranks(); ++rank) {
+    if (sends(rank)) add_message(p, rank, peers[static_cast<std::size_t>(rank)], one_way);
+  }
 }
 
 std::vector<link_id> transfers::route(int from_rank, int to_rank) const {
@@ -68,13 +91,16 @@ seconds transfers::links_latency(std::span<const link_id> path) const {
   return total;
 }
 
-void transfers::add_message(pattern_data& p, int sender, int receiver) {
+void transfers::add_message(pattern_data& p, int sender, int receiver, bool one_way) {
   const auto path = route(sender, receiver);
   const auto kind = transport_of(cluster_.network, path);
   const auto& transport = cluster_.device.transport(kind);
-  collective_flow message{
-      .uses = {}, .latency = transport.latency + links_latency(path), .transport = kind};
-  for (const auto id : path) message.uses.push_back({id, 1 / transport.efficiency});
+  collective_flow message{.uses = {},
+                          .latency = {transport.latency + links_latency(path), transport.ramp},
+                          .transport = kind};
+  for (const auto id : path) message.uses.push_back({id, 1});
+  message.take_shares(cluster_.network, transport,
+                      one_way ? transport.one_way_efficiency : transport.efficiency);
   p.sent[static_cast<std::size_t>(sender)] = static_cast<int>(p.flows.size());
   p.received[static_cast<std::size_t>(receiver)] = static_cast<int>(p.flows.size());
   add_flow(p, {sender, receiver}, message);
@@ -98,14 +124,16 @@ void transfers::add_group(pattern_data& p, const std::vector<int>& group,
 void transfers::add_flow(pattern_data& p, std::vector<int> members, const collective_flow& flow) {
   const auto first = uses_.size();
   uses_.insert(uses_.end(), flow.uses.begin(), flow.uses.end());
-  p.flows.push_back({first, uses_.size(), flow.latency, flow.transport});
+  p.flows.push_back({first, uses_.size(), flow.latency, flow.transport, flow.rate_limit});
   p.members.push_back(std::move(members));
   p.channels = std::max(p.channels, cluster_.device.transport(flow.transport).channels);
+  p.transport = std::max(p.transport, flow.transport);
 }
 
 flow_form transfers::form(int pattern, int flow) const {
   const auto& f = at(pattern).flows[static_cast<std::size_t>(flow)];
-  return {std::span(uses_).subspan(f.first_use, f.last_use - f.first_use), f.latency, f.transport};
+  return {std::span(uses_).subspan(f.first_use, f.last_use - f.first_use), f.latency, f.transport,
+          f.rate_limit};
 }
 
 }  // namespace attnsim

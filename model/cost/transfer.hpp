@@ -21,8 +21,9 @@ namespace attnsim {
 
 struct flow_form {
   std::span<const link_use> uses;
-  seconds latency;
+  flow_latency latency;
   link_kind transport = link_kind::nvlink;
+  double rate_limit = std::numeric_limits<double>::infinity();
 };
 
 class transfers {
@@ -46,23 +47,28 @@ class transfers {
   flow_form form(int pattern, int flow) const;
   /// Multiprocessors that the pattern's kernel occupies on a device.
   int channels(int pattern) const { return at(pattern).channels; }
+  /// The slowest transport that the pattern uses.
+  link_kind transport(int pattern) const { return at(pattern).transport; }
 
  private:
   struct flow_data {
     std::size_t first_use = 0, last_use = 0;
-    seconds latency;
+    flow_latency latency;
     link_kind transport = link_kind::nvlink;
+    double rate_limit = 0;
   };
   struct pattern_data {
     std::vector<int> sent, received;
     std::vector<std::vector<int>> members;
     std::vector<flow_data> flows;
     int channels = 0;
+    link_kind transport = link_kind::nvlink;
   };
 
   const pattern_data& at(int i) const { return patterns_[static_cast<std::size_t>(i)]; }
   pattern_data make_pattern(const schedule&, const operation&);
-  void add_message(pattern_data&, int sender, int receiver);
+  void add_messages(pattern_data&, const schedule&, const operation&);
+  void add_message(pattern_data&, int sender, int receiver, bool one_way);
   void add_group(pattern_data&, const std::vector<int>& group, const collective_flow&);
   void add_flow(pattern_data&, std::vector<int> members, const collective_flow&);
   std::vector<int> devices_of(const std::vector<int>& group) const;
@@ -75,5 +81,9 @@ class transfers {
   std::vector<pattern_data> patterns_;
   std::vector<link_use> uses_;
 };
+
+/// How many times as long an operation's messages take as one message of all their bytes (message_share); 1 for ring
+/// collectives.
+double stretch(const workload&, const operation&, const transport_profile&);
 
 }  // namespace attnsim

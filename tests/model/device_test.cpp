@@ -53,6 +53,55 @@ TEST(read_device, transports_are_read_by_kind) {
   EXPECT_EQ(device.transport(link_kind::pcie).efficiency, 1);
 }
 
+TEST(read_device, ramps_channels_and_slowdowns) {
+  const auto device = read(
+      required +
+      "communication_slowdown: 1.3\n"
+      "idle_start: {launch: 6 us, launch_communication: 60 us}\n"
+      "transports:\n"
+      "  nvlink: {efficiency: 0.9, one_way_efficiency: 0.95, ramp: {time: "
+      "20 us, bytes: 1 MiB, order: 2}, channels: 4, channel_bandwidth: 20 GB/s, slowdown: 1.2}\n");
+  const auto& nvlink = device.transport(link_kind::nvlink);
+  EXPECT_EQ(nvlink.one_way_efficiency, 0.95);
+  EXPECT_EQ(nvlink.all_reduce_efficiency, 0.9);
+  EXPECT_EQ(nvlink.ramp.time, parse<seconds>("20 us"));
+  EXPECT_EQ(nvlink.ramp.bytes, 1048576);
+  EXPECT_EQ(nvlink.limited(0.9, bandwidth(100e9)), 0.8);  // 4 x 20 GB/s
+  EXPECT_EQ(nvlink.limited(0.7, bandwidth(100e9)), 0.7);
+  EXPECT_EQ(device.slowdown(link_kind::nvlink), 1.2);
+  EXPECT_EQ(device.slowdown(link_kind::pcie), 1.3);
+  EXPECT_EQ(device.idle_start.launch_communication, parse<seconds>("60 us"));
+  EXPECT_FALSE(device.starts_idle);
+}
+
+TEST(read_device, kernel_laws) {
+  const auto device =
+      read(required +
+           "kernels:\n"
+           "- name: a\n"
+           "  occupancy: {forward: persistent, backward: waves}\n"
+           "  boost: 1.05\n"
+           "  laws:\n"
+           "  - {pass: backward, head_dim: 64, mask: causal, group: 4, tile: 192, slots: 2, "
+           "grouped: true, start: "
+           "3 us, block: 4 us, token: 12 ns, row: 1 ns, uneven: 0.25, diagonal: 0.5}\n");
+  const auto& kernel = device.kernels.at(0);
+  EXPECT_EQ(kernel.occupancy, occupancy_kind::persistent);
+  EXPECT_EQ(kernel.backward_occupancy, occupancy_kind::waves);
+  EXPECT_EQ(kernel.boost, 1.05);
+  const auto& law = kernel.laws.at(0);
+  EXPECT_EQ(law.pass, pass_kind::backward);
+  EXPECT_EQ(law.mask, mask_kind::causal);
+  EXPECT_EQ(law.group, 4);
+  EXPECT_EQ(law.tile, 192);
+  EXPECT_EQ(law.slots, 2);
+  EXPECT_TRUE(law.grouped);
+  EXPECT_EQ(law.token, parse<seconds>("12 ns"));
+  EXPECT_EQ(law.uneven, 0.25);
+  EXPECT_ERROR(read(required + "kernels:\n- {name: a}\n"), input_error,
+               "d.yaml:6: kernels[0].tables: missing");
+}
+
 TEST(read_device, kernel_tables) {
   const auto device = read(
       required +
@@ -89,8 +138,8 @@ TEST(read_device, refuses_bad_values) {
   EXPECT_ERROR(
       read(required + "speed: 1\n"), input_error,
       "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
-      "roofline_efficiency, kernel_launch, communication_slowdown, uncertainty, transports, "
-      "kernels");
+      "roofline_efficiency, kernel_launch, communication_slowdown, idle_start, starts_idle, "
+      "uncertainty, transports, kernels");
   EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
                "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");
   EXPECT_ERROR(read(required + "communication_slowdown: 0.5\n"), input_error,

@@ -459,5 +459,100 @@ TEST(kernel_cost, no_rate_above_the_tables_or_the_peak) {
   }
 }
 
+// --- Laws -------------------------------------------------------------------------------------------
+
+/// 10 multiprocessors; a block takes 2 us + 10 ns a token of its loop.
+device_profile device_with_law(const kernel_law& law) {
+  device_profile device{.name = "d",
+                        .peak_half = flop_rate(1e18),
+                        .peak_fp32 = flop_rate(1e18),
+                        .memory_bandwidth = bandwidth(1e12),
+                        .multiprocessors = 10};
+  device.kernels.push_back({.name = "k", .laws = {law}});
+  return device;
+}
+
+const kernel_law forward_law{
+    .tile = 128, .start = seconds(3e-6), .block = seconds(2e-6), .token = seconds(10e-9)};
+
+double law_time(const kernel_law& law, const kernel_call& call) {
+  const auto device = device_with_law(law);
+  return busy_seconds(device, &device.kernels[0], call) * 1e6;
+}
+
+// 5 heads of 2 tiles fill 10 multiprocessors once, of 3 tiles (257 rows) twice: 3 + (2 + 10) us and 3 + 2 (2 + 10) us.
+TEST(kernel_law, whole_rounds_of_blocks) {
+  EXPECT_NEAR(law_time(forward_law, block(256, 1000, 5)), 15, 1e-9);
+  EXPECT_NEAR(law_time(forward_law, block(257, 1000, 5)), 27, 1e-9);
+  auto two = forward_law;
+  two.slots = 2;
+  EXPECT_NEAR(law_time(two, block(257, 1000, 5)), 15, 1e-9);
+}
+
+// Triangle of 10 tiles, mean loop 704. One head: the longest block, 3 + 2 + 12.8 us. 20 heads: 20 blocks a multiprocessor
+// and half a one, 3 + 20.5 (2 + 7.04) us. A triangle holds 1280 x 1281 / 2 pairs, 1/1280 of the way to the rectangle.
+TEST(kernel_law, triangles) {
+  const auto between = [](double triangle, double rectangle) {
+    return triangle + (rectangle - triangle) / 1280;
+  };
+  EXPECT_NEAR(law_time(forward_law, causal_block(1280, 1280, 0, 1)), 17.8,
+              1e-9);  // as long as the rectangle
+  EXPECT_NEAR(law_time(forward_law, causal_block(1280, 1280, 0, 20)),
+              between(3 + 20.5 * 9.04, 3 + 20 * 14.8), 1e-6);
+}
+
+// 8 heads in groups of 4, 640 columns: 5 tiles x 2 K/V heads at once, each loops over 4 x 100 rows. Apart: 40 blocks, 4
+// rounds of 100 rows. Each of 800 rows adds 1 ns.
+TEST(kernel_law, backward_over_groups_of_heads) {
+  auto law = forward_law;
+  law.pass = pass_kind::backward;
+  law.row = seconds(1e-9);
+  auto call = backward(block(100, 640, 8));
+  call.kv_heads = 2;
+  EXPECT_NEAR(law_time(law, call), 3 + 4 * (2 + 1) + 0.8, 1e-9);
+  law.grouped = true;
+  EXPECT_NEAR(law_time(law, call), 3 + 2 + 4 + 0.8, 1e-9);
+}
+
+TEST(kernel_law, of_the_mask_and_the_nearest_sharing_of_heads) {
+  auto device = device_with_law(forward_law);
+  auto& laws = device.kernels[0].laws;
+  laws[0].start = seconds(1e-2);  // no triangle takes longer than the rectangle
+  for (const int group : {1, 8}) {
+    auto law = forward_law;
+    law.mask = mask_kind::causal;
+    law.group = group;
+    law.start = seconds(group * 100e-6);
+    laws.push_back(law);
+  }
+  auto call = causal_block(1280, 1280, 0, 8);
+  const auto start = [&](int kv_heads) {
+    call.kv_heads = kv_heads;
+    return busy_seconds(device, &device.kernels[0], call) * 1e6;
+  };
+  EXPECT_NEAR(start(1) - start(8), 700 * (1 - 1 / 1280.),
+              1e-6);              // a part of it is the rectangle's law
+  EXPECT_EQ(start(2), start(1));  // 4 is nearer to 8 than to 1
+}
+
+TEST(kernel_law, half_the_head_dimension_takes_half_as_long_but_for_the_start) {
+  auto call = block(256, 1000, 5);
+  call.head_dim = 64;
+  EXPECT_NEAR(law_time(forward_law, call), 9, 1e-9);
+}
+
+TEST(kernel_law, runs_faster_from_idle_and_leaves_room_between_its_waves) {
+  auto device = device_with_law(forward_law);
+  device.starts_idle = true;
+  auto& kernel = device.kernels[0];
+  kernel.boost = 1.25;
+  const auto call = block(257, 1000, 5);
+  EXPECT_NEAR(busy_seconds(device, &kernel, call) * 1e6, 27 / 1.25, 1e-9);
+  EXPECT_EQ(kernel_parts(device, &kernel, call), 1.5);
+  kernel.occupancy = occupancy_kind::persistent;
+  EXPECT_EQ(kernel_parts(device, &kernel, call), 1);
+  EXPECT_EQ(kernel_parts(device, nullptr, call), 1);
+}
+
 }  // namespace
 }  // namespace attnsim

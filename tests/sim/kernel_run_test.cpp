@@ -26,10 +26,10 @@ TEST(kernel_run, the_same_speed_moves_nothing) {
   EXPECT_FALSE(k.slow_down(50 * us, 1.2));
 }
 
-// Four calls of 25 us. Communication that was launched before the kernel and becomes ready with it
-// runs beside it; else it gets the device at the end of the call in progress, also after the speed
-// has changed: at 30 us, 20 us of the second call are left, which then take 40.
-TEST(kernel_run, room_comes_with_the_end_of_a_call) {
+// Four parts (calls or waves) of 25 us. Communication that was launched before the kernel and becomes ready with it
+// runs beside it; else it gets the device at the end of the part in progress, also after the speed
+// has changed: at 30 us, 20 us of the second part are left, which then take 40.
+TEST(kernel_run, room_comes_with_the_end_of_a_part) {
   constexpr std::uint32_t before = 6, behind = 8;
   kernel_run k;
   EXPECT_EQ(k.room(3 * us, behind), 3 * us);

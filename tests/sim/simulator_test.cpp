@@ -175,6 +175,27 @@ TEST(simulator, communication_launched_behind_a_kernel_waits_for_it) {
   EXPECT_NEAR(end(launch_order::compute_first).first, block + hop, 0.02 * (hop + block));
 }
 
+// The first exchange is launched in 50 us, the kernel 10 us later; it runs beside the transfer, the rest is as before. With
+// the kernel first it starts after 10 us, and the exchange waits for its end.
+TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
+  const auto c = star(2, "",
+                      "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
+                      "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
+                      "{launch: 10 us, launch_communication: 50 us}, starts_idle: true}");
+  const auto first_kernel = [&](launch_order order) {
+    auto s = ring(2);
+    s.launch = order;
+    const instance i(c, ring_problem(2), s, pass_kind::forward);
+    const auto t = simulate(i, {.record = true});
+    for (const auto& span : t.ranks[0].intervals) {
+      if (is_kernel(i.program().program[span.operation].kind)) return span.start.value();
+    }
+    return -1.0;
+  };
+  EXPECT_NEAR(first_kernel(launch_order::communication_first), 60e-6, 1e-12);
+  EXPECT_NEAR(first_kernel(launch_order::compute_first), 10e-6, 1e-12);
+}
+
 TEST(simulator, link_loads_add_up_to_the_bytes_sent) {
   const auto c = star(4);
   const instance i(c, ring_problem(4), ring(4), pass_kind::forward);
