@@ -64,26 +64,34 @@ class plan {
     add_squares(kernel, sizes, 32, 32, 64);
     add_squares(kernel, sizes, 32, 8, 128);
     add_squares(kernel, rectangles, 8, 8, 128);
+    if (quick()) return;
+    add_squares(kernel, sizes, 64, 8, 128);
+    add_squares(kernel, {1024, 4096}, 20, 20, 128);
+    add_squares(kernel, {1024, 4096}, 20, 20, 64);
+    for (const auto& [rows, cols] :
+         {std::pair{1024, 4096}, {4096, 1024}, {4096, 16384}, {16384, 4096}})
+      add({.kernel = kernel, .heads = 32, .kv_heads = 8, .rows = rows, .cols = cols});
   }
 
   void check_kernel(const std::string& kernel) {
     if (kernel == "cpu") return add_squares(kernel, {48}, 2, 2, 64);
     const std::vector<std::int64_t> sizes =
         quick() ? std::vector<std::int64_t>{1536, 6144}
-                : std::vector<std::int64_t>{768, 1536, 3072, 6144, 12288};
+                : std::vector<std::int64_t>{896, 2304, 4608, 9216, 13312};
     add_squares(kernel, sizes, 32, 32, 128);
-    add_squares(kernel, sizes, 64, 8, 128);
-    add_squares(kernel, sizes, 12, 12, 128);
+    add_squares(kernel, sizes, 56, 14, 128);
+    add_squares(kernel, sizes, 14, 14, 128);
     if (quick()) return;
-    add_squares(kernel, {1536, 6144}, 24, 24, 64);
-    for (const auto& [rows, cols] : {std::pair{768, 6144},
-                                     {6144, 768},
-                                     {1536, 12288},
-                                     {12288, 1536},
-                                     {3072, 6144},
-                                     {5120, 2560},
-                                     {2048, 24576},
-                                     {24576, 2048}}) {
+    add_squares(kernel, {2304, 9216}, 48, 6, 128);
+    add_squares(kernel, {2304, 9216}, 28, 28, 64);
+    for (const auto& [rows, cols] : {std::pair{896, 9216},
+                                     {9216, 896},
+                                     {2304, 13312},
+                                     {13312, 2304},
+                                     {4608, 9216},
+                                     {6656, 3328},
+                                     {1536, 18432},
+                                     {18432, 1536}}) {
       add({.kernel = kernel, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
       add({.kernel = kernel, .heads = 16, .kv_heads = 4, .rows = rows, .cols = cols});
     }
@@ -129,8 +137,8 @@ class plan {
 
   void add_transfers(int members, int stride) {
     constexpr std::int64_t smallest = 1024;
-    const int factor = quick() ? 8 : 4;
-    for (auto bytes = fits() ? smallest : 3 * smallest; bytes <= request_.largest_transfer;
+    const int factor = quick() ? 8 : fits() ? 2 : 4;
+    for (auto bytes = fits() ? smallest : 7 * smallest; bytes <= request_.largest_transfer;
          bytes *= factor) {
       for (const auto kind :
            {transfer_kind::send, transfer_kind::exchange, transfer_kind::all_gather,
@@ -139,6 +147,22 @@ class plan {
             .operation = kind, .members = members, .stride = stride, .bytes = bytes});
       }
     }
+    add_at_once(members, stride);
+  }
+
+  void add_at_once(int members, int stride) {
+    for (const std::int64_t mebibytes : fits() ? std::vector{2, 32, 64} : std::vector{14, 112}) {
+      const auto bytes = mebibytes << 20;
+      if (2 * bytes > request_.largest_transfer) continue;
+      for (const auto kind : {transfer_kind::exchange, transfer_kind::all_gather})
+        points_.push_back(transfer_point{
+            .operation = kind, .members = members, .stride = stride, .bytes = bytes, .at_once = 2});
+      points_.push_back(transfer_point{.operation = transfer_kind::exchange,
+                                       .members = members,
+                                       .stride = stride,
+                                       .bytes = bytes,
+                                       .also = bytes / 64});
+    }
   }
 
   // --- Both at once -------------------------------------------------------------------------------
@@ -146,13 +170,13 @@ class plan {
   void add_overlaps(const std::string& kernel) {
     const auto sizes = kernel == "cpu" ? std::vector<std::int64_t>{64}
                        : fits()        ? std::vector<std::int64_t>{4096, 8192}
-                                       : std::vector<std::int64_t>{6144, 12288};
+                                       : std::vector<std::int64_t>{6656, 11264};
     const auto transfers = kernel == "cpu" ? std::vector<std::int64_t>{1 << 16}
                            : fits()        ? std::vector<std::int64_t>{16 << 20, 128 << 20}
-                                           : std::vector<std::int64_t>{48 << 20, 96 << 20};
+                                           : std::vector<std::int64_t>{56 << 20, 104 << 20};
     const auto processors = quick() || kernel == "cpu" ? std::vector<int>{0}
                             : fits()                   ? std::vector<int>{0, 2, 8, 32}
-                                                       : std::vector<int>{0, 4, 16};
+                                                       : std::vector<int>{0, 6, 20};
     for (const auto size : sizes) {
       for (const auto bytes : transfers) {
         for (const auto count : processors) {

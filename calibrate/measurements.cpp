@@ -44,7 +44,9 @@ ordered_json fields(const transfer_point& p) {
           {"members", p.members},
           {"stride", p.stride},
           {"processors", p.processors},
-          {"bytes", p.bytes}};
+          {"bytes", p.bytes},
+          {"also", p.also},
+          {"at_once", p.at_once}};
 }
 
 ordered_json fields(const overlap_point& p) {
@@ -82,6 +84,7 @@ class reader {
     }
   }
   std::string text(const char* key) const { return get<std::string>(key, "expected a text"); }
+  bool has(const char* key) const { return object_.contains(key); }
   std::int64_t count(const char* key, std::int64_t least = 1) const {
     const auto& value = at(key);
     if (!value.is_number_integer() || value.get<std::int64_t>() < least)
@@ -132,7 +135,9 @@ transfer_point read_transfer(const reader& r) {
           .members = static_cast<int>(r.count("members", 2)),
           .stride = static_cast<int>(r.count("stride")),
           .processors = static_cast<int>(r.count("processors", 0)),
-          .bytes = r.count("bytes", 0)};
+          .bytes = r.count("bytes", 0),
+          .also = r.has("also") ? r.count("also", 0) : 0,
+          .at_once = r.has("at_once") ? static_cast<int>(r.count("at_once")) : 1};
 }
 
 measured_point read_point(const reader& r) {
@@ -178,6 +183,8 @@ std::string sizes(const transfer_point& p) {
       fmt::format("{} of {} bytes, {} ranks", name_of(p.operation), p.bytes, p.members);
   if (p.stride > 1) text += fmt::format(" {} apart", p.stride);
   if (p.processors > 0) text += fmt::format(", {} multiprocessors", p.processors);
+  if (p.also > 0) text += fmt::format(", and {} bytes", p.also);
+  if (p.at_once > 1) text += fmt::format(", {} at once", p.at_once);
   return text;
 }
 

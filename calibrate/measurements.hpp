@@ -63,6 +63,9 @@ struct transfer_point {
   int stride = 1;
   int processors = 0;      ///< multiprocessors allowed; 0: the transport's choice
   std::int64_t bytes = 0;  ///< of a slot: what a member sends another, contributes, or keeps
+  std::int64_t also =
+      0;            ///< bytes of a second message that a send or exchange has in the same group
+  int at_once = 1;  ///< so many of the same, each on a communicator and a stream of its own
 
   bool operator==(const transfer_point&) const = default;
 };

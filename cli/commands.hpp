@@ -12,6 +12,8 @@ void add_topology(CLI::App&);
 void add_import(CLI::App& topology);
 void add_schedules(CLI::App&);
 void add_completion(CLI::App&);
+void add_calibrate(CLI::App&);
+void add_compare(CLI::App&);
 void add_validate(CLI::App&);  ///< where the executor is built
 void add_measure(CLI::App&);   ///< likewise
 

@@ -11,6 +11,7 @@
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
+#include "cli/run_case.hpp"
 #include "cli/trace.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
@@ -29,15 +30,11 @@ using validate::validation;
 
 struct validate_flags {
   cluster_flags cluster;
-  workload_flags workload;
-  strategy_flags strategy;
+  case_flags run;
   output_flags output;
-  std::string transport = "inprocess", kernel = "cpu", emulate = "none", repeats = "3",
-              time_out = "60", timelines, trace, cases;
-  bool times_only = false, graph = false;
-
-  /// What a case may say; the rest is common to all.
-  void add_case_to(CLI::App&);
+  std::string transport = "inprocess", emulate = "none", repeats = "3", time_out = "60", timelines,
+              trace, cases;
+  bool times_only = false;
 };
 
 emulation parse_emulation(const std::string& text) {
@@ -178,8 +175,8 @@ std::chrono::seconds time_out_of(const validate_flags& flags) {
 
 /// Empty: the CPU.
 validate::device_source device_of(const validate_flags& flags) {
-  if (flags.kernel == "cpu") return {};
-  return [kernel = flags.kernel](int) {
+  if (flags.run.kernel == "cpu") return {};
+  return [kernel = flags.run.kernel](int) {
     return validate::make_device(
         {.kernel = kernel, .local_rank = validate::find_place().local_rank});
   };
@@ -192,19 +189,21 @@ struct validated {
 
 validated run_case(const validate_flags& flags, const cluster& c, validate::transport* through) {
   const auto emulates = parse_emulation(flags.emulate);
-  if (flags.kernel != "cpu" && flags.transport != "nccl")
-    throw input_error("--kernel", flags.kernel, "needs --transport nccl; else expected cpu");
-  if (flags.kernel == "cpu" && flags.transport == "nccl")
-    throw input_error("--kernel", flags.kernel, "--transport nccl needs cuda or cudnn");
-  if (flags.graph && flags.transport != "nccl")
+  if (flags.run.kernel != "cpu" && flags.transport != "nccl")
+    throw input_error("--kernel", flags.run.kernel, "needs --transport nccl; else expected cpu");
+  if (flags.run.kernel == "cpu" && flags.transport == "nccl")
+    throw input_error("--kernel", flags.run.kernel, "--transport nccl needs cuda or cudnn");
+  if (flags.run.graph && flags.transport != "nccl")
     throw input_error("--cuda-graph: needs --transport nccl");
   const int ranks = flags.cluster.ranks_of(c);
-  auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
-  if (flags.kernel != "cpu") chosen.kernel = validate::profile_kernel(c.device, flags.kernel);
-  const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
-  const auto pass = flags.workload.read_pass();
+  auto chosen = flags.run.strategy.read(parse_flag("--mask", flags.run.workload.mask, parse_mask));
+  if (flags.run.kernel != "cpu")
+    chosen.kernel = validate::profile_kernel(c.device, flags.run.kernel);
+  const auto problem = flags.run.workload.read(layout_unit(chosen.tokens, ranks));
+  const auto pass = flags.run.workload.read_pass();
+  const auto on = flags.run.as_measured(c);
   const validate::validation_request request{
-      .on = c,
+      .on = on,
       .problem = problem,
       .chosen = chosen,
       .ranks = ranks,
@@ -212,12 +211,12 @@ validated run_case(const validate_flags& flags, const cluster& c, validate::tran
       .transport = flags.transport,
       .device = device_of(flags),
       .emulates = emulates,
-      .mode = flags.graph ? validate::launch_mode::graph : validate::launch_mode::by_operation,
+      .mode = flags.run.graph ? validate::launch_mode::graph : validate::launch_mode::by_operation,
       .checks = !flags.times_only,
       .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
       .time_out = time_out_of(flags)};
   auto v = through ? validate::validate(request, *through) : validate::validate(request);
-  return {std::move(v), predict(c, problem, chosen, ranks, pass)};
+  return {std::move(v), predict(on, problem, chosen, ranks, pass)};
 }
 
 void require_passed(bool passed) {
@@ -230,7 +229,7 @@ void require_passed(bool passed) {
 validate_flags read_case(const validate_flags& common, const std::string& line) {
   validate_flags flags = common;
   CLI::App app;
-  flags.add_case_to(app);
+  flags.run.add_to(app);
   try {
     app.parse(line, false);
   } catch (const CLI::ParseError& e) {
@@ -285,7 +284,7 @@ void run(const validate_flags& flags) {
   const auto format = parse_format(flags.output.format);
   const auto c = flags.cluster.read();
   if (!flags.cases.empty()) return run_cases(flags, c);
-  if (flags.workload.sequence.empty()) throw input_error("--seq is required");
+  if (flags.run.workload.sequence.empty()) throw input_error("--seq is required");
   const auto done = run_case(flags, c, nullptr);
   if (done.result.rank == 0) {
     if (!flags.timelines.empty())
@@ -298,22 +297,12 @@ void run(const validate_flags& flags) {
 
 }  // namespace
 
-void validate_flags::add_case_to(CLI::App& app) {
-  workload.add_to(app);
-  app.get_option("--seq")->required(false);
-  strategy.add_to(app, true);
-  app.remove_option(app.get_option("--kernel"));
-  app.add_option("--kernel", kernel, "what computes: cpu; with nccl: cuda or cudnn")
-      ->capture_default_str();
-  app.add_flag("--cuda-graph", graph, "launch each measured run as one CUDA graph (nccl)");
-}
-
 void add_validate(CLI::App& app) {
   auto flags = std::make_shared<validate_flags>();
   auto* command = app.add_subcommand(
       "validate", "run a strategy for real; check its numbers and its predicted times");
   flags->cluster.add_to(*command);
-  flags->add_case_to(*command);
+  flags->run.add_to(*command);
   flags->output.add_to(*command);
   command->add_option("--transport", flags->transport, "inprocess (ranks are threads), mpi or nccl")
       ->capture_default_str();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <set>
 #include <tuple>
 
@@ -73,10 +75,11 @@ struct workbench {
   explicit workbench(std::unique_ptr<backend> d)
       : device(std::move(d)),
         compute(device->create_stream(kernels::stream_priority::normal)),
-        communication(device->create_stream(kernels::stream_priority::high)) {}
+        communication(device->create_stream(kernels::stream_priority::high)),
+        beside(device->create_stream(kernels::stream_priority::high)) {}
 
   std::unique_ptr<backend> device;
-  stream_id compute, communication;
+  stream_id compute, communication, beside;
 };
 
 class session {
@@ -92,8 +95,14 @@ class session {
     measure_progress progress{.wanted = request_.points.size() * request_.rounds};
     for (const auto& m : request_.points) progress.samples += std::min(m.rounds(), request_.rounds);
     std::set<const measurement*> left_out;
+    std::vector<std::size_t> order(request_.points.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::mt19937 random;  // the same on all ranks
     for (std::size_t round = 0; round < request_.rounds; ++round) {
-      for (auto& m : request_.points) {
+      // What ran before decides a device's clocks: in any order no point always follows the same ones.
+      std::shuffle(order.begin(), order.end(), random);
+      for (const auto number : order) {
+        auto& m = request_.points[number];
         if (m.rounds() > round || left_out.contains(&m)) continue;
         if (transport_.rank() == 0) request_.report(progress);
         if (told_to_stop()) return false;
@@ -257,21 +266,26 @@ class session {
 
   // --- Communication --------------------------------------------------------------------------------
 
-  channel& channel_of(const std::string& kernel, const transfer_point& p) {
-    auto& made = channels_[{kernel, p.members, p.stride, p.processors}];
+  channel& channel_of(const std::string& kernel, const transfer_point& p, bool beside = false) {
+    auto& made = channels_[{kernel, p.members, p.stride, p.processors, beside}];
     if (!made) {
       auto& on = bench(kernel);
-      made = transport_.open(*on.device, on.communication, ranks_of(p, transport_.rank()),
-                             p.processors);
+      made = transport_.open(*on.device, beside ? on.beside : on.communication,
+                             ranks_of(p, transport_.rank()), p.processors);
     }
     return *made;
   }
 
-  void launch(channel& through, const transfer_point& p) const {
-    const payload data[] = {{.from = memory_->at(0),
-                             .to = memory_->at(3),
+  void launch(channel& through, const transfer_point& p, bool beside = false) const {
+    const payload both[] = {{.from = memory_->at(0),
+                             .to = memory_->at(beside ? 5 : 3),
                              .slot_bytes = static_cast<std::size_t>(p.bytes),
+                             .type = data_type::bf16},
+                            {.from = memory_->at(7),
+                             .to = memory_->at(8),
+                             .slot_bytes = static_cast<std::size_t>(p.also),
                              .type = data_type::bf16}};
+    const auto data = std::span(both).first(p.also > 0 ? 2 : 1);
     const std::string what(name_of(p.operation));
     const int own = transport_.rank() / p.stride % p.members;
     switch (p.operation) {
@@ -296,7 +310,7 @@ class session {
 
   /// Work that keeps the stream busy while the host launches what is measured.
   void delay(workbench& on) {
-    constexpr std::size_t enough = 1 << 30, most_times = 8;
+    constexpr std::size_t enough = std::size_t{1} << 31, most_times = 16;
     const auto bytes = std::min(memory_->bytes(), enough);
     const token_shape some{1, static_cast<std::int64_t>(bytes / fp32_bytes / 128), 1, 128};
     const auto where = dense(memory_->at(regions::count - 1), data_type::fp32, some);
@@ -308,14 +322,13 @@ class session {
     auto& on = bench(request_.transfer_device);
     auto& through = channel_of(request_.transfer_device, p);
     auto& device = *on.device;
-    if (!connected_.count({p.operation, p.members, p.stride, p.processors})) {
-      launch(through, p);
-      device.synchronize(on.communication);
-      connected_.insert({p.operation, p.members, p.stride, p.processors});
-    }
+    connect(on, through, p);
     transfer_point meet = p;
     meet.operation = transfer_kind::exchange;
     meet.bytes = 64;
+    meet.also = 0;
+    launch(through, meet);  // the first one after other work takes the host longer
+    device.synchronize(on.communication);
     transport_.barrier();
     delay(on);
     launch(through, meet);
@@ -324,9 +337,35 @@ class session {
     launch(through, p);
     const double launched = steady_seconds() - from;
     const auto end = device.record(on.communication);
-    const double time = span(device, begin, end);
+    double time = 0;
+    if (p.at_once > 1) time = time_beside(on, p, begin);
+    time = std::max(time, span(device, begin, end));
     device.synchronize(on.communication);
     return {{"time_s", time}, {"launch_s", launched}};
+  }
+
+  /// Of a second one, from `begin`.
+  double time_beside(workbench& on, const transfer_point& p, event_id begin) {
+    auto& device = *on.device;
+    device.wait(on.beside, begin);
+    launch(channel_of(request_.transfer_device, p, true), p, true);
+    const auto end = device.record(on.beside);
+    const double time = device.seconds_between(begin, end);
+    device.release(end);
+    device.synchronize(on.beside);
+    return time;
+  }
+
+  /// Connections are made on first use.
+  void connect(workbench& on, channel& through, const transfer_point& p) {
+    const auto key = std::tuple(p.operation, p.members, p.stride, p.processors, p.at_once);
+    if (!connected_.insert(key).second) return;
+    launch(through, p);
+    if (p.at_once > 1) {
+      launch(channel_of(request_.transfer_device, p, true), p, true);
+      on.device->synchronize(on.beside);
+    }
+    on.device->synchronize(on.communication);
   }
 
   sample take(const overlap_point& p) {
@@ -362,8 +401,8 @@ class session {
   double clock_offset_;
   std::map<std::string, std::unique_ptr<workbench>> benches_;
   std::unique_ptr<regions> memory_;
-  std::map<std::tuple<std::string, int, int, int>, std::unique_ptr<channel>> channels_;
-  std::set<std::tuple<transfer_kind, int, int, int>> connected_;
+  std::map<std::tuple<std::string, int, int, int, bool>, std::unique_ptr<channel>> channels_;
+  std::set<std::tuple<transfer_kind, int, int, int, int>> connected_;
 };
 
 }  // namespace

@@ -2,14 +2,14 @@
 # Measures what profiles are fitted to and checked against, on two GPUs of one host, over NVLink, host memory and sockets:
 #   tests/gpu/measure_and_validate.sh PROGRAM RESULTS [SECONDS]
 # PROGRAM: attnsim with CUDA, cuDNN and NCCL; the libraries in the lib/ beside it come first. Where it does not run, one is
-# built in build-gpu. SECONDS: for all of it, 285.
+# built in build-gpu. SECONDS: for all of it, 480.
 # Writes RESULTS/measured_*.json (to fit), held_out_*.json (to check), schedules.jsonl (attnsim validate, a line a run)
 # and log.txt. Each step writes what it has as it goes, so a run that is cut off leaves that.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 results=$2
-budget=${3:-285}
+budget=${3:-480}
 started=$(date +%s)
 mkdir -p "$results"
 log=$results/log.txt
@@ -71,24 +71,24 @@ nvidia-smi --query-gpu=timestamp,index,clocks.sm,power.draw,temperature.gpu --fo
   >"$results/clocks.partial" 2>/dev/null &
 watch=$!
 
-measure 80 nvlink --rounds 7 --largest 256
+measure 150 nvlink --rounds 7 --largest 256
 {
-  cases "$every" "$both" '32/32 32/8' --seq 16K --kernel cuda
-  cases "$every" communication-first 32/8 --seq 8K --kernel cuda
-  cases "$every" communication-first 32/32 --seq 32K --kernel cuda
-  cases 'ring,2x1 attention2d,1x2 attention2d-overlap,2x1 allgather,2x1' "$both" 32/32 --seq 16K --kernel cudnn
-  cases "$every" communication-first 32/32 --seq 16K --kernel cuda --cuda-graph
+  cases "$every" "$both" '20/20 40/5' --seq 14K --kernel cuda
+  cases "$every" communication-first 32/8 --seq 7K --kernel cuda
+  cases "$every" communication-first 16/16 --seq 36K --kernel cuda
+  cases 'ring,2x1 attention2d,1x2 attention2d-overlap,2x1 allgather,2x1' "$both" 32/32 --seq 18K --kernel cudnn
+  cases "$every" communication-first 32/32 --seq 10K --kernel cuda --cuda-graph
 } >"$results/cases.partial"
-validate 55 nvlink two-h100 --repeats 5 --cases "$results/cases.partial"
-cases "$every" "$both" '32/32 32/8' --seq 16K --kernel cuda >"$results/cases.partial"
-validate 40 host_memory two-h100-host-memory --repeats 5 --cases "$results/cases.partial"
-measure 20 host_memory --rounds 7 --largest 256 --quick --kinds transfer,overlap --kernels cuda
+validate 90 nvlink two-h100 --repeats 9 --cases "$results/cases.partial"
+cases "$every" "$both" '20/20 40/5' --seq 14K --kernel cuda >"$results/cases.partial"
+validate 75 host_memory two-h100-host-memory --repeats 9 --cases "$results/cases.partial"
+measure 40 host_memory --rounds 7 --largest 256 --quick --kinds transfer,overlap --kernels cuda
 {
-  cases "$every" "$both" 32/32 --seq 4K --kernel cuda
-  cases "$every" "$both" 32/8 --seq 8K --kernel cuda
+  cases "$every" "$both" 20/20 --seq 4K --kernel cuda
+  cases "$every" "$both" 40/5 --seq 7K --kernel cuda
 } >"$results/cases.partial"
-validate 40 sockets two-h100-sockets --repeats 3 --cases "$results/cases.partial"
-measure 20 sockets --rounds 5 --largest 32 --quick --kinds transfer,overlap --kernels cuda
+validate 75 sockets two-h100-sockets --repeats 7 --cases "$results/cases.partial"
+measure 40 sockets --rounds 9 --largest 64 --quick --kinds transfer,overlap --kernels cuda
 
 kill $watch 2>/dev/null
 cat "$results/clocks.partial" >>"$log"

@@ -1,0 +1,132 @@
+#include "calibrate/device_file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attnsim {
+namespace {
+
+std::string text(seconds t) {
+  return fmt::format("{:.4g} us", t.value() * 1e6);
+}
+std::string text(bandwidth b) {
+  return fmt::format("{:.4g} GB/s", b.value() / 1e9);
+}
+std::string text(flop_rate r) {
+  return fmt::format("{:.4g} TFLOP/s", r.value() / 1e12);
+}
+std::string quoted(const std::string& s) {
+  std::string result = "'";
+  for (const char c : s) {
+    result += c == '\n' ? ' ' : c;
+    if (c == '\'') result += c;
+  }
+  return result + "'";
+}
+std::string_view text(occupancy_kind kind) {
+  return kind == occupancy_kind::persistent ? "persistent" : "waves";
+}
+
+std::string sizes(const std::vector<double>& values) {
+  return fmt::format("[{:.0f}]", fmt::join(values, ", "));
+}
+
+std::string tflops(const flop_rate* begin, std::size_t count) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(begin[i].value() / 1e12);
+  return fmt::format("[{:.4g}]", fmt::join(values, ", "));
+}
+
+std::string text(const kernel_table& t) {
+  std::string result = fmt::format(
+      "      - {{pass: {}, mask: {}, head_dim: {}, heads: {},\n         ",
+      t.pass == pass_kind::forward ? "forward" : "backward", name_of(t.mask), t.head_dim, t.heads);
+  if (t.square) {
+    return result + fmt::format("square: {},\n         tflops: {}}}\n", sizes(t.rows),
+                                tflops(t.rates.data(), t.rates.size()));
+  }
+  result += fmt::format("rows: {}, cols: {},\n         tflops: [", sizes(t.rows), sizes(t.cols));
+  for (std::size_t row = 0; row < t.rows.size(); ++row) {
+    if (row > 0) result += ",\n                  ";
+    result += tflops(t.rates.data() + row * t.cols.size(), t.cols.size());
+  }
+  return result + "]}\n";
+}
+
+std::string text(const kernel_law& l) {
+  const auto ns = [](seconds t) { return fmt::format("{:.4g} ns", t.value() * 1e9); };
+  return fmt::format(
+      "      - {{pass: {}, head_dim: {}, mask: {}, group: {}, tile: {}, slots: {}, grouped: {},\n"
+      "         start: {}, block: {}, token: {}, row: {}, uneven: {}, diagonal: {}}}\n",
+      l.pass == pass_kind::forward ? "forward" : "backward", l.head_dim, name_of(l.mask), l.group,
+      l.tile, l.slots, l.grouped, text(l.start), text(l.block), ns(l.token), ns(l.row), l.uneven,
+      l.diagonal);
+}
+
+std::string text(const kernel_profile& k) {
+  std::string result =
+      fmt::format("  - name: {}\n    source: {}\n    occupancy: {{forward: {}, backward: {}}}\n",
+                  k.name, quoted(k.source), text(k.occupancy), text(k.backward_occupancy));
+  if (k.boost != 1) result += fmt::format("    boost: {:.4g}\n", k.boost);
+  if (k.staircase) result += "    staircase: true\n";
+  if (!k.laws.empty()) result += "    laws:\n";
+  for (const auto& law : k.laws) result += text(law);
+  if (!k.tables.empty()) result += "    tables:\n";
+  for (const auto& t : k.tables) result += text(t);
+  return result;
+}
+
+std::string text(const message_ramp& r) {
+  return fmt::format("{{time: {}, bytes: {:.0f} B, order: {}}}", text(r.time), r.bytes, r.order);
+}
+
+std::string text(const transport_profile& t) {
+  std::string result = fmt::format(
+      "{{efficiency: {:.4g}, one_way_efficiency: {:.4g}, collective_efficiency: {:.4g},\n"
+      "      all_reduce_efficiency: {:.4g}, latency: {}, collective_latency: {}, step_latency: "
+      "{},\n"
+      "      ramp: {}, collective_ramp: {},\n"
+      "      channels: {}",
+      t.efficiency, t.one_way_efficiency, t.collective_efficiency, t.all_reduce_efficiency,
+      text(t.latency), text(t.collective_latency), text(t.step_latency), text(t.ramp),
+      text(t.collective_ramp), t.channels);
+  if (t.shared_efficiency > 0)
+    result += fmt::format(", shared_efficiency: {:.4g}", t.shared_efficiency);
+  if (t.message_share < 1) result += fmt::format(", message_share: {:.4g}", t.message_share);
+  if (t.channel_bandwidth > bandwidth())
+    result += fmt::format(", channel_bandwidth: {}", text(t.channel_bandwidth));
+  if (t.slowdown > 0) result += fmt::format(", slowdown: {:.4g}", t.slowdown);
+  return result + "}";
+}
+
+}  // namespace
+
+std::string to_yaml(const device_profile& d, const std::vector<std::string>& notes) {
+  std::string result;
+  for (const auto& note : notes) result += fmt::format("# {}\n", note);
+  result += fmt::format("name: {}\nsource: {}\n", d.name, quoted(d.source));
+  result += fmt::format("peak: {{half: {}, fp32: {}}}\n", text(d.peak_half), text(d.peak_fp32));
+  result += fmt::format("memory: {{capacity: {} B, bandwidth: {}, efficiency: {:.4g}",
+                        d.memory.value(), text(d.memory_bandwidth), d.memory_efficiency);
+  if (d.cache > byte_count())
+    result +=
+        fmt::format(", cache: {} B, cache_bandwidth: {}", d.cache.value(), text(d.cache_bandwidth));
+  result += "}\n";
+  result += fmt::format(
+      "multiprocessors: {}\nroofline_efficiency: {:.4g}\nkernel_launch: {}\n"
+      "communication_slowdown: {:.4g}\nidle_start: {{launch: {}, launch_communication: {}}}\n",
+      d.multiprocessors, d.roofline_efficiency, text(d.kernel_launch), d.communication_slowdown,
+      text(d.idle_start.launch), text(d.idle_start.launch_communication));
+  if (d.uncertainty.compute > 0 && d.uncertainty.communication > 0) {
+    result += fmt::format("uncertainty: {{compute: {:.3g}, communication: {:.3g}}}\n",
+                          d.uncertainty.compute, d.uncertainty.communication);
+  }
+  result += "transports:\n";
+  for (const auto kind : {link_kind::nvlink, link_kind::pcie, link_kind::network})
+    result += fmt::format("  {}:\n    {}\n", name_of(kind), text(d.transport(kind)));
+  if (!d.kernels.empty()) result += "kernels:\n";
+  for (const auto& k : d.kernels) result += text(k);
+  return result;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,28 @@
+// What the model says about a measured point, from a device profile and, where ranks talk, a cluster. Devices are idle
+// before an overlap, warm before the others (device.hpp, idle_start_profile).
+#pragma once
+
+#include "calibrate/measurements.hpp"
+#include "model/cluster.hpp"
+#include "model/cost/collective.hpp"
+#include "model/cost/kernel.hpp"
+
+namespace attnsim {
+
+kernel_call call_of(const kernel_point&);
+
+/// The profile's kernel for what a measurement calls `kernel`: attnsim-cuda for cuda, the last that begins with cudnn for
+/// cudnn. Empty, the profile's default, where there is none.
+std::string profile_kernel(const device_profile&, const std::string& kernel);
+
+/// How many channels NCCL gives a send/recv with one peer where an operation may take so many multiprocessors: the
+/// next power of two, above 8 half of it (2.28, measured with 2 to 32).
+int channels_for_peers(int processors);
+
+/// What ranks 0, stride, ... of a cluster move in a transfer, as the model's flow of it.
+collective_flow flow_of(const transfer_point&, const cluster&);
+
+/// Throws input_error where the cluster has too few devices.
+seconds predicted_time(const measured_point&, const cluster&);
+
+}  // namespace attnsim

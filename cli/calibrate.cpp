@@ -1,0 +1,106 @@
+#include "calibrate/calibration.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "calibrate/device_file.hpp"
+#include "calibrate/predicted.hpp"
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/measured_files.hpp"
+#include "cli/write_file.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+struct calibrate_flags {
+  std::vector<std::string> measurements, logs;
+  std::string device, cluster, out, name, source;
+  bool quiet = false;
+};
+
+std::string list(const char* title, const std::vector<std::string>& lines) {
+  return lines.empty() ? "" : fmt::format("{}\n  {}\n", title, fmt::join(lines, "\n  "));
+}
+
+/// What every kernel and the profile itself are from.
+std::string origin(const std::vector<measurement_set>& sets) {
+  for (const auto& set : sets) {
+    const auto& e = set.data.environment;
+    const auto of = [&](const char* key) {
+      const auto found = e.find(key);
+      return found == e.end() ? std::string("?") : found->second;
+    };
+    return fmt::format(
+        "measured {} on {} x {}, CUDA {}, NCCL {}, cuDNN {} (attnsim measure, calibrate)",
+        of("date"), of("cards"), of("card"), of("cuda"), of("nccl"), of("cudnn"));
+  }
+  return "nccl-tests logs (attnsim calibrate)";
+}
+
+void run(const calibrate_flags& flags) {
+  cluster_shelf clusters;
+  std::vector<measurement_set> sets;
+  std::vector<log_set> logs;
+  const auto on = [&](const located_file& f) {
+    return clusters.find(f.cluster.empty() ? flags.cluster : f.cluster);
+  };
+  for (const auto& text : flags.measurements) {
+    const auto f = split_at_cluster(text);
+    sets.push_back({f.file, read_measurements(f.file), on(f)});
+  }
+  for (const auto& text : flags.logs) {
+    const auto f = split_at_cluster(text);
+    logs.push_back({f.file, read_nccl_tests(f.file), on(f)});
+    if (!logs.back().on)
+      throw input_error("--nccl-tests", text, "expected LOG@CLUSTER, or --cluster for all");
+  }
+  auto done = calibrate(parse_flag("--device", flags.device, read_device_file), sets, logs);
+  done.profile.name = flags.name.empty() ? flags.device : flags.name;
+  const auto from = flags.source.empty() ? origin(sets) : flags.source;
+  for (const auto& set : sets) {
+    for (const auto& m : set.data.points) {
+      const auto* p = std::get_if<kernel_point>(&m.what);
+      if (!p) continue;
+      for (auto& k : done.profile.kernels) {
+        if (k.name == profile_kernel(done.profile, p->kernel)) k.source = from;
+      }
+    }
+  }
+  std::vector<std::string> notes{"Calibrated: " + from};
+  for (const auto& line : done.fitted) notes.push_back("fitted " + line);
+  for (const auto& line : done.kept) notes.push_back("kept " + line);
+  write_file("--out", flags.out, to_yaml(done.profile, notes));
+  if (flags.quiet) return;
+  fmt::print("{}{}{}{}", list("fitted", done.fitted), list("kept from the prior", done.kept),
+             list("far off (left little weight)", done.outliers), list("warnings", done.warnings));
+  fmt::print("wrote {}; next: attnsim compare CLUSTER HELD_OUT --device {}\n", flags.out,
+             flags.out);
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app) {
+  auto flags = std::make_shared<calibrate_flags>();
+  auto* command = app.add_subcommand("calibrate", "fit a device profile to measurements");
+  command->add_option("--measurements", flags->measurements,
+                      "files of attnsim measure, each FILE or FILE@CLUSTER, the cluster it ran on");
+  command->add_option("--nccl-tests", flags->logs,
+                      "logs or CSV of nccl-tests, each FILE or FILE@CLUSTER");
+  command->add_option("--device", flags->device, "the prior: a shipped profile or a file")
+      ->required();
+  command->add_option("--cluster", flags->cluster, "for inputs that name none");
+  command->add_option("--out", flags->out, "the profile to write")->required();
+  command->add_option("--name", flags->name, "its name (default: that of --device)");
+  command->add_option("--source", flags->source, "its source (default: card, date and libraries)");
+  command->add_flag("--quiet", flags->quiet, "write only");
+  command->footer(
+      "Example:\n"
+      "  attnsim calibrate --device h100-sxm5 --measurements measured.json@my-cluster.yaml --out "
+      "my-h100.yaml");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace attnsim::cli

@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "calibrate/ladder.hpp"
+#include "calibrate/predicted.hpp"
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/measured_files.hpp"
+#include "cli/output.hpp"
+#include "cli/run_case.hpp"
+#include "cli/write_file.hpp"
+#include "model/error.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct compare_flags {
+  cluster_flags cluster;
+  output_flags output;
+  std::vector<std::string> measured;
+  std::string points;
+};
+
+/// Schedules of one problem: which was predicted to be fastest, which was.
+struct contest {
+  std::string predicted, measured;
+  double best_predicted = 0, best = 0, second = 0;
+
+  void add(const std::string& who, double predicted_s, double measured_s) {
+    if (predicted.empty() || predicted_s < best_predicted)
+      predicted = who, best_predicted = predicted_s;
+    if (measured.empty() || measured_s < best) {
+      second = best;
+      best = measured_s;
+      measured = who;
+    } else if (second == 0 || measured_s < second) {
+      second = measured_s;
+    }
+  }
+  bool counts() const { return second > 1.03 * best; }
+};
+
+class comparison {
+ public:
+  explicit comparison(const compare_flags& flags) : flags_(flags) {}
+
+  void add(const std::string& text) {
+    const auto f = split_at_cluster(text);
+    const auto& c = *clusters_.find(f.cluster.empty() ? flags_.cluster.name : f.cluster,
+                                    {.device = flags_.cluster.device});
+    f.file.ends_with(".jsonl") ? add_runs(f.file, c) : add_measurements(f.file, c);
+  }
+
+  const std::vector<ladder_point>& points() const { return points_; }
+
+  std::pair<int, int> named_right() const {
+    int right = 0, all = 0;
+    for (const auto& [problem, c] : contests_) {
+      all += c.counts();
+      right += c.counts() && c.predicted == c.measured;
+    }
+    return {right, all};
+  }
+
+ private:
+  void add_measurements(const std::string& file, const cluster& c) {
+    for (const auto& m : read_measurements(file).points) {
+      if (m.rounds() == 0) continue;
+      const auto time = predicted_time(m.what, c);
+      const auto rung = rung_of(m.what);
+      const bool communicates = rung == "transfers" || rung == "collectives";
+      const auto& u = c.device.uncertainty;
+      const auto off = time * (communicates ? u.communication : u.compute);
+      points_.push_back({rung, fmt::format("{}: {}", c.name, describe(m.what)), time, time - off,
+                         time + off, seconds(m.median())});
+    }
+  }
+
+  /// Lines of attnsim validate --cases.
+  void add_runs(const std::string& file, const cluster& c) {
+    std::ifstream stream(file);
+    if (!stream) throw input_error(file + ": cannot be read");
+    int number = 0;
+    for (std::string line; std::getline(stream, line);) {
+      const auto where = fmt::format("{}:{}", file, ++number);
+      const auto run = ordered_json::parse(line, nullptr, false);
+      if (run.is_discarded() || !run.contains("case"))
+        throw input_error(where, line.substr(0, 60), "expected an object with a case");
+      if (!run.contains("durations_s")) continue;  // infeasible or failed
+      double measured = 0;
+      for (const auto& [pass, list] : run["durations_s"].items())
+        measured += median(list.get<std::vector<double>>());
+      add_run(where, run["case"].get<std::string>(), measured, c);
+    }
+  }
+
+  void add_run(const std::string& where, const std::string& line, double measured,
+               const cluster& c) {
+    const auto run = predict_case(where, line, c);
+    points_.push_back({"schedules", fmt::format("{}: {}", c.name, line), run.time, run.low,
+                       run.high, seconds(measured)});
+    const auto [problem, who] = split_case(line);
+    contests_[c.name + problem].add(who, run.time.value(), measured);
+  }
+
+  /// The flags of the problem, and those that choose a schedule for it.
+  static std::pair<std::string, std::string> split_case(const std::string& line) {
+    std::string problem, who;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      std::string* to = &problem;
+      if (word == "--schedule" || word == "--grid") {
+        to = &who;
+        words >> word;
+      }
+      *to += ' ' + word;
+    }
+    return {problem, who};
+  }
+
+  const compare_flags& flags_;
+  cluster_shelf clusters_;
+  std::vector<ladder_point> points_;
+  std::map<std::string, contest> contests_;
+};
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string to_table(const comparison& done) {
+  text_table table({"rung", "points", "median error", "95 %", "in interval", "worst", "of"});
+  for (const auto& s : summarise(done.points())) {
+    table.add({s.rung, fmt::format("{}", s.points), percent(s.median), percent(s.percentile_95),
+               percent(s.inside), fmt::format("{:+.1f} %", 100 * s.worst.error()), s.worst.what});
+  }
+  auto text = table.str();
+  if (const auto [right, all] = done.named_right(); all > 0) {
+    text += fmt::format(
+        "fastest schedule named right in {} of {} problems whose fastest two differ by over 3 %\n",
+        right, all);
+  }
+  return text;
+}
+
+std::string to_csv(const std::vector<ladder_point>& points) {
+  std::string text = "rung,what,predicted_us,low_us,high_us,measured_us,error\n";
+  for (const auto& p : points) {
+    text += fmt::format("{},\"{}\",{:.4g},{:.4g},{:.4g},{:.4g},{:.4f}\n", p.rung, p.what,
+                        p.predicted.value() * 1e6, p.low.value() * 1e6, p.high.value() * 1e6,
+                        p.measured.value() * 1e6, p.error());
+  }
+  return text;
+}
+
+ordered_json to_json(const comparison& done) {
+  auto rungs = ordered_json::array(), points = ordered_json::array();
+  for (const auto& s : summarise(done.points())) {
+    rungs.push_back({{"rung", s.rung},
+                     {"points", s.points},
+                     {"median_error", s.median},
+                     {"percentile_95_error", s.percentile_95},
+                     {"in_interval", s.inside}});
+  }
+  for (const auto& p : done.points()) {
+    points.push_back({{"rung", p.rung},
+                      {"what", p.what},
+                      {"predicted_s", p.predicted.value()},
+                      {"interval_s", {p.low.value(), p.high.value()}},
+                      {"measured_s", p.measured.value()},
+                      {"error", p.error()}});
+  }
+  const auto [right, all] = done.named_right();
+  return {{"schema", "attnsim.comparison.1"},
+          {"rungs", rungs},
+          {"fastest_named_right", {{"right", right}, {"of", all}}},
+          {"points", points}};
+}
+
+void run(const compare_flags& flags) {
+  const auto format = parse_format(flags.output.format);
+  comparison done(flags);
+  for (const auto& text : flags.measured) done.add(text);
+  if (done.points().empty()) throw input_error("MEASURED: no points with samples");
+  if (!flags.points.empty()) write_file("--points", flags.points, to_csv(done.points()));
+  switch (format) {
+    case output_format::table:
+      return fmt::print("{}", to_table(done));
+    case output_format::csv:
+      return fmt::print("{}", to_csv(done.points()));
+    case output_format::json:
+      return fmt::print("{}\n", to_json(done).dump(1));
+  }
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto flags = std::make_shared<compare_flags>();
+  auto* command = app.add_subcommand(
+      "compare", "predictions against measurements, from kernels to whole schedules");
+  command->add_option("CLUSTER", flags->cluster.name, "what predicts: a shipped name or a file")
+      ->required();
+  command
+      ->add_option(
+          "MEASURED", flags->measured,
+          "files of attnsim measure, or of validate --cases (.jsonl); FILE@CLUSTER where it "
+          "ran on another cluster")
+      ->required();
+  command->add_option("--device", flags->cluster.device, "a profile other than the clusters' own");
+  command->add_option("--points", flags->points, "write every point to this CSV");
+  flags->output.add_to(*command);
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace attnsim::cli

@@ -1,0 +1,39 @@
+#include "cli/run_case.hpp"
+
+#include "calibrate/predicted.hpp"
+#include "model/error.hpp"
+
+namespace attnsim::cli {
+
+void case_flags::add_to(CLI::App& app) {
+  workload.add_to(app);
+  app.get_option("--seq")->required(false);
+  strategy.add_to(app, true);
+  app.remove_option(app.get_option("--kernel"));
+  app.add_option("--kernel", kernel, "what computes: cpu; with nccl: cuda or cudnn")
+      ->capture_default_str();
+  app.add_flag("--cuda-graph", graph, "launch each measured run as one CUDA graph (nccl)");
+}
+
+cluster case_flags::as_measured(cluster c) const {
+  c.device.starts_idle = kernel != "cpu";
+  if (graph) c.device.idle_start = {};
+  return c;
+}
+
+prediction predict_case(const std::string& where, const std::string& line, const cluster& c) {
+  case_flags flags;
+  CLI::App app;
+  flags.add_to(app);
+  try {
+    app.parse(line, false);
+  } catch (const CLI::ParseError& e) {
+    throw input_error(where, line, e.what());
+  }
+  auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
+  if (flags.kernel != "cpu") chosen.kernel = profile_kernel(c.device, flags.kernel);
+  const auto problem = flags.workload.read(layout_unit(chosen.tokens, c.devices()));
+  return predict(flags.as_measured(c), problem, chosen, c.devices(), flags.workload.read_pass());
+}
+
+}  // namespace attnsim::cli

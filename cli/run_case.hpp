@@ -1,0 +1,25 @@
+// One line of a file of cases (attnsim validate --cases): the flags of a workload and a strategy.
+#pragma once
+
+#include <string>
+
+#include "cli/flags.hpp"
+#include "sim/predict.hpp"
+
+namespace attnsim::cli {
+
+struct case_flags {
+  workload_flags workload;
+  strategy_flags strategy;
+  std::string kernel = "cpu";
+  bool graph = false;
+
+  void add_to(CLI::App&);
+  /// The cluster as a measured run finds it: GPUs are idle, and a graph needs no launches by the host.
+  cluster as_measured(cluster) const;
+};
+
+/// The prediction of a measured run, on all devices of the cluster. `where` is for messages.
+prediction predict_case(const std::string& where, const std::string& line, const cluster&);
+
+}  // namespace attnsim::cli

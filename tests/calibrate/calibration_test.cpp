@@ -1,0 +1,201 @@
+#include "calibrate/calibration.hpp"
+
+#include <gmock/gmock.h>
+
+#include "calibrate/device_file.hpp"
+#include "calibrate/predicted.hpp"
+#include "model/config.hpp"
+#include "model/error.hpp"
+
+namespace attnsim {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string known =
+    "name: d\n"
+    "peak: {half: 1000 TFLOP/s, fp32: 60 TFLOP/s}\n"
+    "memory: {capacity: 80 GB, bandwidth: 3 TB/s, efficiency: 0.8}\n"
+    "multiprocessors: 132\n"
+    "kernel_launch: 2 us\n"
+    "transports:\n"
+    "  nvlink: {efficiency: 0.7, one_way_efficiency: 0.8, collective_efficiency: 0.6, "
+    "all_reduce_efficiency: 0.65, latency: 11 us, collective_latency: 10 us, step_latency: 1 us, "
+    "ramp: {time: 20 us, bytes: 1 MiB, order: 1}, collective_ramp: {time: 30 us, bytes: 4 MiB, "
+    "order: 2}}\n"
+    "kernels:\n"
+    "- name: k\n"
+    "  laws:\n"
+    "  - {pass: forward, head_dim: 128, mask: full, tile: 128, start: 3 us, block: 3 us, token: 12 "
+    "ns}\n"
+    "  - {pass: forward, head_dim: 128, mask: causal, tile: 128, start: 2 us, block: 3 us, token: "
+    "13 ns, "
+    "uneven: 0.5}\n"
+    "  - {pass: backward, head_dim: 128, mask: full, group: 4, tile: 64, grouped: true, start: 5 "
+    "us, "
+    "block: 2 us, token: 20 ns, row: 0.5 ns}\n";
+
+const std::string prior =
+    "name: d\n"
+    "peak: {half: 1000 TFLOP/s, fp32: 60 TFLOP/s}\n"
+    "memory: {capacity: 80 GB, bandwidth: 3 TB/s}\n"
+    "multiprocessors: 132\n";
+
+device_profile device(const std::string& text) {
+  return read_device(config_node::parse_text(text, "d.yaml"));
+}
+
+cluster pair_of(const std::string& profile) {
+  auto root = config_node::parse_text(
+      "name: pair\ndevice: {}\nnodes: 1\ndevices_per_node: 2\n"
+      "node: {links: nvswitch, bandwidth: 400 GB/s, latency: 1 us}\n",
+      "pair.yaml");
+  std::string inline_map =
+      "{name: x, peak: {half: 1 TFLOP/s, fp32: 1 TFLOP/s}, memory: {capacity: 1 GB, "
+      "bandwidth: 1 TB/s}, multiprocessors: 132}";
+  root.set("device", inline_map);
+  auto c = read_cluster(root);
+  c.device = device(profile);
+  return c;
+}
+
+class calibrating : public testing::Test {
+ protected:
+  /// What the known device would take, for a point.
+  void add(const measured_point& p, double factor = 1) {
+    const double time = predicted_time(p, truth_).value() * factor;
+    all_.points.push_back({p, {{"time_s", {time, time, time}}}});
+  }
+  void add_transfers() {
+    for (std::int64_t bytes = 1024; bytes <= 1 << 28; bytes *= 4) {
+      for (const auto kind :
+           {transfer_kind::send, transfer_kind::exchange, transfer_kind::all_gather,
+            transfer_kind::reduce_scatter, transfer_kind::all_reduce})
+        add(transfer_point{.operation = kind, .bytes = bytes});
+    }
+  }
+  void add_kernels() {
+    for (const std::int64_t rows : {512, 576, 1024, 4096}) {
+      for (const std::int64_t cols : {512, 2048, 8192}) {
+        for (const std::int64_t heads : {8, 12, 32}) {
+          add(kernel_point{
+              .kernel = "k", .heads = heads, .kv_heads = heads, .rows = rows, .cols = cols});
+          add(kernel_point{.kernel = "k",
+                           .pass = pass_kind::backward,
+                           .heads = heads,
+                           .kv_heads = heads / 4,
+                           .rows = rows,
+                           .cols = cols});
+        }
+      }
+      for (const std::int64_t heads : {8, 32})
+        add(kernel_point{.kernel = "k",
+                         .mask = mask_kind::causal,
+                         .heads = heads,
+                         .kv_heads = heads,
+                         .rows = rows,
+                         .cols = rows});
+    }
+  }
+  calibration run() { return calibrate(device(prior), {{"m.json", all_, &truth_}}); }
+
+  cluster truth_ = pair_of(known);
+  measurements all_;
+};
+
+TEST_F(calibrating, finds_the_device_that_made_the_times) {
+  for (const std::int64_t tokens : {256, 4096, 65536}) add(memory_point{"merge", tokens, 32, 128});
+  add_kernels();
+  add_transfers();
+  const auto found = run().profile;
+  EXPECT_NEAR(found.memory_efficiency, 0.8, 1e-3);
+  EXPECT_NEAR(found.kernel_launch.value(), 2e-6, 1e-8);
+  const auto& t = found.transport(link_kind::nvlink);
+  EXPECT_NEAR(t.efficiency, 0.7, 0.007);
+  EXPECT_NEAR(t.one_way_efficiency, 0.8, 0.008);
+  EXPECT_NEAR(t.collective_efficiency, 0.6, 0.006);
+  EXPECT_NEAR(t.all_reduce_efficiency, 0.65, 0.007);
+  EXPECT_NEAR(t.latency.value(), 11e-6, 1e-7);
+  EXPECT_NEAR(t.step_latency.value(), 1e-6, 1e-7);
+  EXPECT_NEAR(t.ramp.time.value(), 20e-6, 2e-7);
+  EXPECT_NEAR(t.ramp.bytes, 1 << 20, 1 << 14);
+  EXPECT_NEAR(t.collective_ramp.bytes, 4 << 20, 1 << 16);
+  const auto& laws = found.kernels.at(0).laws;
+  ASSERT_EQ(laws.size(), 3u);
+  EXPECT_EQ(laws[0].tile, 128);
+  EXPECT_NEAR(laws[0].token.value(), 12e-9, 1e-11);
+  EXPECT_EQ(laws[1].mask, mask_kind::causal);
+  EXPECT_NEAR(laws[1].token.value(), 13e-9, 1e-10);
+  EXPECT_EQ(laws[2].tile, 64);
+  EXPECT_EQ(laws[2].group, 4);
+  EXPECT_TRUE(laws[2].grouped);
+  EXPECT_NEAR(laws[2].row.value(), 0.5e-9, 1e-11);
+}
+
+TEST_F(calibrating, names_points_far_off_and_what_it_does_not_know) {
+  add_transfers();
+  add(transfer_point{.operation = transfer_kind::exchange, .bytes = 3 << 20}, 1.5);
+  const auto done = run();
+  ASSERT_EQ(done.outliers.size(), 1u);
+  EXPECT_THAT(done.outliers[0], HasSubstr("m.json: exchange of 3145728 bytes, 2 ranks: fitted -3"));
+  EXPECT_THAT(done.kept, Contains("kernels: none measured"));
+  EXPECT_THAT(done.kept, Contains(HasSubstr("transports.network.efficiency")));
+  EXPECT_TRUE(done.warnings.empty());
+}
+
+TEST_F(calibrating, warns_where_all_reduce_stands_for_the_others) {
+  for (std::int64_t bytes = 1024; bytes <= 1 << 28; bytes *= 4)
+    add(transfer_point{.operation = transfer_kind::all_reduce, .bytes = bytes});
+  const auto done = run();
+  EXPECT_THAT(done.warnings, Contains(HasSubstr("only all-reduce was measured")));
+  EXPECT_NEAR(done.profile.transport(link_kind::nvlink).collective_efficiency, 0.65, 0.007);
+}
+
+TEST_F(calibrating, refuses_what_cannot_be) {
+  add(kernel_point{.kernel = "k", .rows = 1024, .cols = 1024});
+  all_.points[0].samples["time_s"] = {1e-7};  // 0.54 GFLOP
+  EXPECT_THROW(
+      try { run(); } catch (const input_error& e) {
+        EXPECT_STREQ(
+            e.what(),
+            "kernel k forward full, 1 heads of 128, 1024 x 1024: '5.369 PFLOP/s': expected at most "
+            "the device's peak, 1.000 PFLOP/s: was the kernel launched at all, or is it another "
+            "device?");
+        throw;
+      },
+      input_error);
+  all_.points = {};
+  add(transfer_point{.operation = transfer_kind::exchange, .bytes = 400'000'000}, 0.1);
+  EXPECT_THROW(
+      try { run(); } catch (const input_error& e) {
+        EXPECT_THAT(e.what(), HasSubstr("expected at least 1000 us, which the links need"));
+        throw;
+      },
+      input_error);
+}
+
+TEST_F(calibrating, takes_logs_of_nccl_tests) {
+  nccl_tests_log log{.operation = "all_gather", .ranks = 2};
+  for (std::int64_t bytes = 1024; bytes <= 1 << 28; bytes *= 4) {
+    const transfer_point p{.operation = transfer_kind::all_gather, .bytes = bytes};
+    log.rows.push_back(
+        {.bytes = 2 * bytes, .out_of_place = {predicted_time(p, truth_).value() * 1e6}});
+  }
+  const auto done = calibrate(device(prior), {}, {{"a.log", log, &truth_}});
+  EXPECT_NEAR(done.profile.transport(link_kind::nvlink).collective_efficiency, 0.6, 0.006);
+}
+
+TEST(device_file, is_read_as_it_was_written) {
+  const auto written = device(known);
+  const auto read = device(to_yaml(written, {"a note"}));
+  EXPECT_EQ(read.memory, written.memory);
+  EXPECT_EQ(read.transport(link_kind::nvlink).ramp.bytes, 1048576);
+  EXPECT_NEAR(read.transport(link_kind::nvlink).all_reduce_efficiency, 0.65, 1e-4);
+  EXPECT_EQ(read.kernels.at(0).laws.at(2).row, written.kernels.at(0).laws.at(2).row);
+  EXPECT_EQ(to_yaml(read, {"a note"}), to_yaml(written, {"a note"}));
+}
+
+}  // namespace
+}  // namespace attnsim
