@@ -333,8 +333,8 @@ void run(const plan_flags& flags) {
   if (format != output_format::table) return;
   if (flags.explain) explain(c, request, result);
   if (!flags.output.quiet) {
-    fmt::print(stderr, "{} strategies estimated, {} simulated, {} rejected{}\n", result.considered,
-               result.simulated, result.rejected.size(),
+    fmt::print(stderr, "{} strategies, {} estimated, {} simulated, {} rejected{}\n",
+               result.considered, result.estimated, result.simulated, result.rejected.size(),
                flags.explain ? "" : " (--explain lists them)");
   }
 }

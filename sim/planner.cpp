@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "model/bound.hpp"
 #include "model/error.hpp"
 #include "model/placement.hpp"
 #include "model/schedules/schedules.hpp"
@@ -21,9 +23,12 @@ namespace {
 struct candidate {
   strategy chosen;
   int data_parallel = 1;
+  seconds bound;
   seconds estimate;
   byte_count memory;
-  std::optional<prediction> simulated;
+  bool estimated = false;
+  bool in_detail = true;  ///< simulated, else by the closed form
+  std::optional<prediction> predicted;
 };
 
 /// The problem of one data-parallel group.
@@ -69,17 +74,14 @@ std::vector<token_layout> layouts_of(const plan_request& request) {
   return layouts;
 }
 
-/// Placements that differ on this grid and cluster.
+/// Placements that differ on this grid and cluster. Of tensor-parallel ranks, whose traffic is not modelled, none spreads
+/// over nodes.
 std::vector<std::string> placements_of(const plan_request& request, const rank_grid& grid,
                                        const cluster& c) {
   if (request.fix_placement) return {request.fixed.placement};
-  std::map<std::vector<int>, std::string> distinct;
-  for (const auto& name : {"node-major", "column-in-node", "tile-in-node"}) {
-    distinct.try_emplace(place(name, grid, c), name);
-  }
-  std::vector<std::string> result;
-  for (const auto& [devices, name] : distinct) result.push_back(name);
-  return result;
+  auto names = distinct_placements(grid, c);
+  if (request.fixed.tensor_parallel > 1) std::erase(names, "rails");
+  return names;
 }
 
 /// The schedule with every Ulysses degree and grid.
@@ -108,14 +110,13 @@ token_layout first_layout(const std::vector<token_layout>& layouts, kv_order ord
   return order == kv_order::transposed && striped != layouts.end() ? *striped : layouts.front();
 }
 
-/// All strategies to estimate, but for the other layouts; those that an algorithm refuses go to `rejected`.
+/// All strategies, but for the other layouts; those that an algorithm refuses go to `rejected`.
 void enumerate(std::vector<candidate>& result, const cluster& c, const plan_request& request,
                int data_parallel, std::vector<rejection>& rejected) {
   const auto layouts = layouts_of(request);
   for (const auto& schedule : schedules_of(request)) {
     for (auto s : grids(schedule, request)) {
-      const rank_grid grid({s.rows, s.cols, ranks_per_place(s)});
-      const auto places = placements_of(request, grid, c);
+      std::vector<std::string> places;
       for (const auto order : {kv_order::direct, kv_order::transposed}) {
         s.order = order;
         s.tokens = first_layout(layouts, order);
@@ -123,6 +124,7 @@ void enumerate(std::vector<candidate>& result, const cluster& c, const plan_requ
           if (order == kv_order::direct) rejected.push_back({s, reason});
           continue;
         }
+        if (places.empty()) places = placements_of(request, schedule_grid(s), c);
         for (const auto& placement : places) {
           s.placement = placement;
           result.push_back({.chosen = s, .data_parallel = data_parallel});
@@ -157,16 +159,62 @@ std::vector<candidate> other_layouts(const std::vector<candidate>& estimated,
   return result;
 }
 
-void estimate_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates,
-                  const std::function<void(std::size_t)>& done) {
+/// The least feasible estimates so far, of all strategies and of each schedule.
+class best_estimates {
+ public:
+  void add(const candidate& one) {
+    const std::lock_guard lock(guard_);
+    best_ = std::min(best_, one.estimate);
+    auto& of_schedule = of_schedule_.try_emplace(one.chosen.schedule, never).first->second;
+    of_schedule = std::min(of_schedule, one.estimate);
+  }
+
+  /// By its bound the candidate is neither within `slack` of the best nor the best of its schedule.
+  bool rules_out(const candidate& one, double slack) const {
+    const std::lock_guard lock(guard_);
+    const auto known = of_schedule_.find(one.chosen.schedule);
+    return one.bound > best_ * slack && known != of_schedule_.end() && one.bound >= known->second;
+  }
+
+ private:
+  static constexpr seconds never{std::numeric_limits<double>::infinity()};
+
+  mutable std::mutex guard_;
+  seconds best_ = never;
+  std::map<std::string, seconds> of_schedule_;
+};
+
+/// Sets the bounds and sorts by them.
+void bound_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates) {
   parallel_for_each(candidates, [&](candidate& one) {
+    const auto& s = one.chosen;
+    const time_bound bound(c, part_of_batch(request.problem, one.data_parallel));
+    const auto devices = place(s.placement, schedule_grid(s), c);
+    for (const auto pass : passes_of(request.pass)) one.bound += bound.of(s, devices, pass);
+  });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& x, const auto& y) { return x.bound < y.bound; });
+}
+
+/// Estimates what its bound does not rule out and drops the rest.
+void estimate_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates,
+                  best_estimates& best, const std::function<void()>& done) {
+  bound_all(c, request, candidates);
+  parallel_for_each(candidates, [&](candidate& one) {
+    done();
+    if (best.rules_out(one, request.layout_slack)) return;
     const auto problem = part_of_batch(request.problem, one.data_parallel);
     for (const auto pass : passes_of(request.pass)) {
       const instance i(c, problem, one.chosen, pass);
       one.estimate += attnsim::estimate(i).time;
       one.memory = std::max(one.memory, peak_memory(i.work()).peak);
     }
-    done(1);
+    one.estimated = true;
+    if (one.memory <= c.device.memory) best.add(one);
+  });
+  // The order in which threads run decides what was estimated needlessly, but not what is left.
+  std::erase_if(candidates, [&](const candidate& one) {
+    return !one.estimated || best.rules_out(one, request.layout_slack);
   });
 }
 
@@ -182,19 +230,26 @@ void drop_unfitting(std::vector<candidate>& candidates, byte_count memory,
   std::erase_if(candidates, [&](const candidate& one) { return one.memory > memory; });
 }
 
-/// Keeps what is worth simulating of candidates sorted by estimate.
+/// Keeps what is worth predicting of candidates sorted by estimate.
 void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
+  constexpr int few_ranks = 256, many_ranks = 1024;
   const seconds limit = sorted.front().estimate * request.slack;
+  const bool many = request.ranks > many_ranks;
+  const auto per_grid = many ? 1 : request.per_grid;
+  const auto most = many ? std::max(request.least, request.most * many_ranks /
+                                                       static_cast<std::size_t>(request.ranks))
+                         : request.most;
   std::map<std::tuple<std::string, int, int, int>, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
   std::size_t kept = 0;
-  std::erase_if(sorted, [&](const candidate& one) {
+  std::erase_if(sorted, [&](candidate& one) {
     const auto& s = one.chosen;
-    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses}] <= request.per_grid;
+    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses}] <= per_grid;
     const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
-    const bool close = one.estimate <= limit && kept < request.most;
+    const bool close = one.estimate <= limit && kept < most;
     const bool keep = first_of_schedule || (among_grid && (close || kept < request.least));
     kept += keep;
+    one.in_detail = close || request.ranks <= few_ranks;
     return !keep;
   });
 }
@@ -210,9 +265,9 @@ bool same_grid(const strategy& a, const strategy& b) {
 }
 
 /// The best of each schedule and grid, best first.
-std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
+std::vector<prediction> best_of_each(std::vector<candidate>& predicted) {
   std::vector<prediction> all;
-  for (auto& one : simulated) all.push_back(std::move(*one.simulated));
+  for (auto& one : predicted) all.push_back(std::move(*one.predicted));
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& x, const auto& y) { return x.time < y.time; });
   std::vector<prediction> best;
@@ -225,9 +280,10 @@ std::vector<prediction> best_of_each(std::vector<candidate>& simulated) {
   return best;
 }
 
-prediction simulated(const cluster& c, const plan_request& request, const candidate& one) {
+prediction predicted(const cluster& c, const plan_request& request, const candidate& one) {
   auto p = predict(c, part_of_batch(request.problem, one.data_parallel), one.chosen,
-                   request.ranks / one.data_parallel, request.pass);
+                   request.ranks / one.data_parallel, request.pass,
+                   one.in_detail ? reader_kind::simulation : reader_kind::analytic);
   p.data_parallel = one.data_parallel;
   p.problem = request.problem;
   p.ranks = request.ranks;
@@ -264,11 +320,12 @@ class search {
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const auto& x, const auto& y) { return x.estimate < y.estimate; });
     keep_promising(candidates, request_);
-    result_.simulated = candidates.size();
+    result_.simulated = static_cast<std::size_t>(std::count_if(
+        candidates.begin(), candidates.end(), [](const auto& one) { return one.in_detail; }));
     expected_ = finished_ + candidates.size();
     parallel_for_each(candidates, [&](candidate& one) {
-      one.simulated = simulated(c_, request_, one);
-      done(1);
+      one.predicted = predicted(c_, request_, one);
+      done();
     });
     result_.candidates = best_of_each(candidates);
     return std::move(result_);
@@ -278,11 +335,12 @@ class search {
   void estimate(std::vector<candidate>& candidates) {
     result_.considered += candidates.size();
     expected_ = 2 * result_.considered;
-    estimate_all(c_, request_, candidates, [this](std::size_t n) { done(n); });
+    estimate_all(c_, request_, candidates, best_, [this] { done(); });
+    result_.estimated += candidates.size();
   }
 
-  void done(std::size_t n) {
-    const auto so_far = finished_ += n;
+  void done() {
+    const auto so_far = ++finished_;
     if (!progress_) return;
     const std::lock_guard lock(printing_);
     progress_(std::min(1.0, static_cast<double>(so_far) / static_cast<double>(expected_)));
@@ -292,6 +350,7 @@ class search {
   const plan_request& request_;
   const std::function<void(double)>& progress_;
   plan_result result_;
+  best_estimates best_;
   std::size_t expected_ = 1;
   std::atomic<std::size_t> finished_{0};
   std::mutex printing_;
@@ -315,7 +374,7 @@ std::optional<prediction> best_on(const cluster& c, plan_request request, int ra
   request.fixed.ulysses = 0;
   request.schedules.clear();
   request.least = request.per_grid = 1;
-  request.slack = 1.05;
+  request.slack = request.layout_slack = 1.05;
   try {
     return search(c, request, {}).run().candidates.front();
   } catch (const infeasible&) {

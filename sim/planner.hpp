@@ -1,11 +1,16 @@
-// Search for the best strategy: every schedule, grid, token layout, K/V order, placement and kernel that the problem
-// allows is estimated by the closed form; the best by that are simulated and ranked by simulation.
+// Search for the best strategy: every schedule, Ulysses degree, grid, token layout, K/V order and placement that the
+// problem allows, from cheap and rough to dear and exact.
 //
-// Pruning: first every schedule, degree, grid and placement is estimated with one token layout; only what is within
-// `layout_slack` of the best estimate, and the best of each schedule, with the others too. Of each schedule and grid the
-// `per_grid` best estimates are simulated, if within `slack` of the best estimate of all and among the `most` best, or
-// among the `least` best; and of each schedule the best in any case. The closed form ignores contention between patterns, so it can be too low but hardly
-// too high; tests compare the result with exhaustive simulation on small clusters.
+//   bound        a formula (model/bound.hpp) for every strategy, with one token layout
+//   estimate     the closed form (model/analytic.hpp), by ascending bound, unless the bound exceeds `layout_slack` times
+//                the best estimate so far and the best of its schedule; what comes within that also with other layouts
+//   simulation   of each schedule and grid the `per_grid` best estimates, if within `slack` of the best of all and among
+//                the `most` best, or among the `least` best; and of each schedule the best in any case
+//
+// Above 256 ranks candidates beyond `slack` keep their closed form; above 1,024 one candidate a grid is simulated and
+// `most` shrinks in proportion. The bound never exceeds the time, so it loses nothing within the slacks; the closed form
+// ignores contention between patterns, so it can be too low but hardly too high. Tests compare the result with
+// exhaustive simulation on small clusters.
 #pragma once
 
 #include <functional>
@@ -23,7 +28,7 @@ struct plan_request {
   std::vector<std::string> schedules;  ///< empty: all
   strategy fixed{.ulysses = 0};        ///< fields that a flag has set; Ulysses degree 0: any
   bool fix_tokens = false, fix_placement = false, fix_grid = false;
-  double layout_slack = 2;
+  double layout_slack = 1.5;
   double slack = 1.25;
   std::size_t least = 12;
   std::size_t per_grid = 2;
@@ -40,7 +45,8 @@ struct plan_result {
   std::vector<rejection> rejected;     ///< what does not fit in memory or the algorithm refuses
   std::vector<prediction>
       on_fewer;                ///< the best on one rank, one node and, up to 1,024, half the ranks
-  std::size_t considered = 0;  ///< strategies estimated
+  std::size_t considered = 0;  ///< strategies
+  std::size_t estimated = 0;   ///< those that their bound did not rule out
   std::size_t simulated = 0;
 };
 

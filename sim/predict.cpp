@@ -125,7 +125,8 @@ bottleneck find_bottleneck(const instance& i, const timeline& t) {
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, reader_kind by) {
   check(a);
-  prediction p{.cluster = c.name, .ranks = ranks, .chosen = complete(s, a, ranks), .problem = a};
+  prediction p{
+      .cluster = c.name, .ranks = ranks, .by = by, .chosen = complete(s, a, ranks), .problem = a};
   double uncertain = 0;
   for (const auto one : passes_of(pass)) {
     const instance i(c, a, p.chosen, one);

@@ -34,6 +34,7 @@ struct pass_prediction {
 struct prediction {
   std::string cluster;
   int ranks = 0;
+  reader_kind by = reader_kind::simulation;
   strategy chosen;
   attention problem;      ///< of all data-parallel groups together
   int data_parallel = 1;  ///< groups of ranks that each have their part of the batch

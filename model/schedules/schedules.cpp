@@ -12,10 +12,6 @@
 namespace attnsim {
 namespace {
 
-std::string any_grid(const strategy&, const attention&) {
-  return "";
-}
-
 std::string one_place(const strategy& s, const attention&) {
   return s.rows == 1 && s.cols == 1 ? "" : "has all ranks in one exchange of heads, grid 1x1";
 }
@@ -68,7 +64,7 @@ constexpr algorithm table[] = {
      "arXiv 2503.15758, algorithms 4 to 6", attention2d_overlap, square_if_transposed,
      exchange::any},
     {"mesh", "a tile of query and key chunks a rank, in greedy steps", "arXiv 2512.20968", mesh,
-     any_grid, exchange::any},
+     direct_order, exchange::any},
     {"ulysses", "ranks exchange tokens for heads, attend all tokens, exchange back",
      "arXiv 2309.14509", ring, one_place, exchange::all_ranks},
     {"usp", "Ulysses within groups, ring between them (a2a+p2p of TransformerEngine)",
@@ -223,6 +219,12 @@ strategy complete(strategy s, const attention& a, int ranks) {
         fmt::format("--grid: '{}': {} {}; feasible: {}", grid, s.schedule, reason, options));
   }
   return s;
+}
+
+rank_grid schedule_grid(const strategy& s) {
+  if (s.schedule == "startrail")
+    return rank_grid({s.rows / s.cols, s.cols, s.cols, ranks_per_place(s)});
+  return rank_grid({s.rows, s.cols, ranks_per_place(s)});
 }
 
 schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {

@@ -41,6 +41,9 @@ std::vector<int> ulysses_degrees(const strategy&, const attention&, int ranks);
 /// algorithm refuses them.
 strategy complete(strategy, const attention&, int ranks);
 
+/// The rank grid of a completed strategy's schedule, as placements arrange it: the last axis has the ranks of a place.
+rank_grid schedule_grid(const strategy&);
+
 /// The schedule of a completed strategy.
 schedule make_schedule(const strategy&, const attention&, pass_kind pass);
 

@@ -329,8 +329,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "--ranks: '9': p5 has 8 devices; feasible: 1 to 8, or more with --nodes"},
         mistake{"predict p5 --nodes 1 --seq 128K --placement diagonal", 2,
                 "--placement: 'diagonal': expected one of: node-major, row-in-node, "
-                "column-in-node, tile-in-node, "
-                "custom:LIST"},
+                "column-in-node, tile-in-node, rails, tile:RxC, custom:LIST"},
         mistake{"predict p5 --nodes 1 --seq 128K --ranks 2 --placement custom:0,0", 2,
                 "--placement: 'custom:0,0': expected custom: and 2 distinct devices of 0 to 7"},
         mistake{"predict p5 --seq 128K --model llama9", 2,
