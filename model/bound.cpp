@@ -104,6 +104,15 @@ double largest_egress(const network& n, Group group_of) {
   return most;
 }
 
+/// Of blocks that never wait for each other.
+double highest_rate(const device_profile& device, const kernel_law& law) {
+  const double per_pair =
+      (law.pass == pass_kind::backward ? 10 : 4) * static_cast<double>(law.head_dim);
+  return law.token > seconds()
+             ? device.multiprocessors * law.slots * law.tile * per_pair / law.token.value()
+             : device.peak_half.value();
+}
+
 double highest_rate(const device_profile& device, const std::string& kernel, data_type dtype,
                     pass_kind pass) {
   const auto* profile = device.kernel(kernel);
@@ -113,6 +122,9 @@ double highest_rate(const device_profile& device, const std::string& kernel, dat
       for (const auto rate : table.rates) {
         if (table.pass == pass) measured = std::max(measured, rate.value());
       }
+    }
+    for (const auto& law : profile->laws) {
+      if (law.pass == pass) measured = std::max(measured, highest_rate(device, law));
     }
   }
   const double peak = device.peak(dtype).value();
