@@ -13,7 +13,11 @@
 #include "cli/output.hpp"
 #include "cli/run_case.hpp"
 #include "cli/write_file.hpp"
+#include "formats/kineto.hpp"
 #include "model/error.hpp"
+#include "model/instance.hpp"
+#include "model/schedules/schedules.hpp"
+#include "sim/simulator.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -24,7 +28,7 @@ struct compare_flags {
   cluster_flags cluster;
   output_flags output;
   std::vector<std::string> measured;
-  std::string points;
+  std::string points, traced;
 };
 
 /// Schedules of one problem: which was predicted to be fastest, which was.
@@ -54,7 +58,10 @@ class comparison {
     const auto f = split_at_cluster(text);
     const auto& c = *clusters_.find(f.cluster.empty() ? flags_.cluster.name : f.cluster,
                                     {.device = flags_.cluster.device});
-    f.file.ends_with(".jsonl") ? add_runs(f.file, c) : add_measurements(f.file, c);
+    if (f.file.ends_with(".jsonl")) return add_runs(f.file, c);
+    const auto file = formats::read_source(f.file);
+    file.text.find("\"traceEvents\"") == std::string::npos ? add_measurements(f.file, c)
+                                                           : add_trace(file, c);
   }
 
   const std::vector<ladder_point>& points() const { return points_; }
@@ -80,6 +87,62 @@ class comparison {
       points_.push_back({rung, fmt::format("{}: {}", c.name, describe(m.what)), time, time - off,
                          time + off, seconds(m.median())});
     }
+  }
+
+  static std::vector<rank_timeline> passes_of(const formats::source& file,
+                                              const formats::kineto_trace& traced,
+                                              const schedule& program) {
+    try {
+      return formats::match_kernels(traced, program);
+    } catch (const input_error& e) {
+      throw input_error(file.name + ": " + e.what());
+    }
+  }
+
+  /// A rank's trace of the PyTorch profiler against the predicted timeline of --case, operation by operation; medians over
+  /// the passes that the trace holds.
+  void add_trace(const formats::source& file, const cluster& c) {
+    if (flags_.traced.empty())
+      throw input_error(
+          "--case", "",
+          "expected the traced run's flags, as \"--seq 16K --heads 32 --schedule ring\"");
+    const auto run = run_of(read_case("--case", flags_.traced), c);
+    if (run.pass == pass_kind::both)
+      throw input_error("--case", flags_.traced,
+                        "expected --pass forward or backward: what the trace holds");
+    const instance question(run.on, run.problem, complete(run.chosen, run.problem, c.devices()),
+                            run.pass);
+    const auto traced = formats::read_kineto(file);
+    if (traced.rank >= c.devices())
+      throw input_error(file.name, fmt::format("rank {}", traced.rank),
+                        fmt::format("{} has {} devices", c.name, c.devices()));
+    const auto passes = passes_of(file, traced, question.program());
+    const auto predicted = simulate(question, {.record = true});
+    const auto& own = predicted.ranks[static_cast<std::size_t>(
+        predicted.class_of[static_cast<std::size_t>(traced.rank)])];
+    std::map<std::uint32_t, std::vector<double>> times;
+    std::vector<double> totals;
+    for (const auto& pass : passes) {
+      totals.push_back(pass.end.value());
+      for (const auto& i : pass.intervals) times[i.operation].push_back((i.end - i.start).value());
+    }
+    const auto add = [&](const std::string& rung, const std::string& what, seconds time,
+                         double share, const std::vector<double>& measured) {
+      points_.push_back({rung, fmt::format("{}: rank {}, {}", file.name, traced.rank, what), time,
+                         time * (1 - share), time * (1 + share), seconds(median(measured))});
+    };
+    const auto& u = c.device.uncertainty;
+    for (const auto& i : own.intervals) {
+      if (!times.contains(i.operation)) continue;
+      const auto kind = question.program().program[i.operation].kind;
+      const auto what = fmt::format("operation {} ({})", i.operation, name_of(kind));
+      const bool communicates = is_communication(kind);
+      add(!communicates         ? "kernels"
+          : is_collective(kind) ? "collectives"
+                                : "transfers",
+          what, i.end - i.start, communicates ? u.communication : u.compute, times[i.operation]);
+    }
+    add("schedules", flags_.traced, own.end, std::max(u.compute, u.communication), totals);
   }
 
   /// Lines of attnsim validate --cases.
@@ -210,10 +273,13 @@ void add_compare(CLI::App& app) {
   command
       ->add_option(
           "MEASURED", flags->measured,
-          "files of attnsim measure, or of validate --cases (.jsonl); FILE@CLUSTER where it "
-          "ran on another cluster")
+          "files of attnsim measure, of validate --cases (.jsonl), or traces of the PyTorch "
+          "profiler; FILE@CLUSTER where it ran on another cluster")
       ->required();
   command->add_option("--device", flags->cluster.device, "a profile other than the clusters' own");
+  command->add_option(
+      "--case", flags->traced,
+      "what a trace shows: flags of validate, as \"--seq 16K --heads 32 --pass forward\"");
   command->add_option("--points", flags->points, "write every point to this CSV");
   flags->output.add_to(*command);
   command->callback([flags] { run(*flags); });

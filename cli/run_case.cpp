@@ -21,7 +21,7 @@ cluster case_flags::as_measured(cluster c) const {
   return c;
 }
 
-prediction predict_case(const std::string& where, const std::string& line, const cluster& c) {
+case_flags read_case(const std::string& where, const std::string& line) {
   case_flags flags;
   CLI::App app;
   flags.add_to(app);
@@ -30,10 +30,19 @@ prediction predict_case(const std::string& where, const std::string& line, const
   } catch (const CLI::ParseError& e) {
     throw input_error(where, line, e.what());
   }
+  return flags;
+}
+
+measured_run run_of(const case_flags& flags, const cluster& c) {
   auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
   if (flags.kernel != "cpu") chosen.kernel = profile_kernel(c.device, flags.kernel);
-  const auto problem = flags.workload.read(layout_unit(chosen.tokens, c.devices()));
-  return predict(flags.as_measured(c), problem, chosen, c.devices(), flags.workload.read_pass());
+  return {flags.as_measured(c), flags.workload.read(layout_unit(chosen.tokens, c.devices())),
+          chosen, flags.workload.read_pass()};
+}
+
+prediction predict_case(const std::string& where, const std::string& line, const cluster& c) {
+  const auto run = run_of(read_case(where, line), c);
+  return predict(run.on, run.problem, run.chosen, c.devices(), run.pass);
 }
 
 }  // namespace attnsim::cli

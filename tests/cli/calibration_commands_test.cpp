@@ -1,0 +1,109 @@
+// attnsim calibrate and compare as a user runs them, on the measurements in tests/gpu/results.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace attnsim {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string results = "tests/gpu/results/h200/";
+const std::string fit = results + "fit_host_memory.json@tests/gpu/two-h100-host-memory.yaml";
+
+class calibration_commands : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_.file(name)) << text;
+    return folder_.file(name);
+  }
+  void expect_bad(const std::string& arguments, const std::string& message) const {
+    const auto r = run_program(arguments);
+    EXPECT_EQ(r.exit_code, 2) << arguments;
+    EXPECT_EQ(r.output, "");
+    EXPECT_EQ(r.messages, "attnsim: " + message + "\n");
+  }
+
+  temporary_folder folder_;
+};
+
+TEST_F(calibration_commands, a_fitted_profile_predicts_what_was_held_out) {
+  const auto profile = folder_.file("mine.yaml");
+  const auto fitted = run_program("calibrate --device h200-sxm5 --measurements " + fit +
+                                  " --name mine --out " + profile);
+  ASSERT_EQ(fitted.exit_code, 0) << fitted.messages;
+  EXPECT_THAT(fitted.output, HasSubstr("transports.pcie.efficiency"));
+  EXPECT_THAT(fitted.output, HasSubstr("kept from the prior\n  memory efficiency, kernel launch"));
+  EXPECT_THAT(read_all(profile), HasSubstr("\nname: mine\n"));
+  const auto compared = run_program("compare tests/gpu/two-h100-host-memory.yaml " + results +
+                                    "held_out_host_memory.json --device " + profile +
+                                    " --format json --points " + folder_.file("points.csv"));
+  ASSERT_EQ(compared.exit_code, 0) << compared.messages;
+  const auto result = nlohmann::json::parse(compared.output);
+  for (const auto& rung : result["rungs"]) {
+    EXPECT_LT(rung["median_error"].get<double>(), 0.05) << rung["rung"];
+    EXPECT_GT(rung["points"].get<int>(), 15);
+  }
+  EXPECT_THAT(read_all(folder_.file("points.csv")),
+              StartsWith("rung,what,predicted_us,low_us,high_us,"));
+}
+
+/// Two steps of a ring on rank 0 of 2.
+TEST_F(calibration_commands, a_trace_is_compared_operation_by_operation) {
+  const auto kernel = [](const std::string& name, int stream, double start, double duration) {
+    return nlohmann::json{{"ph", "X"},       {"cat", "kernel"},
+                          {"name", name},    {"ts", start},
+                          {"dur", duration}, {"args", {{"device", 0}, {"stream", stream}}}};
+  };
+  const nlohmann::json trace{
+      {"distributedInfo", {{"rank", 0}}},
+      {"traceEvents",
+       {kernel("ncclDevKernel_SendRecv(x)", 20, 0, 500), kernel("flash_fwd_kernel", 7, 10, 1700),
+        kernel("flash_fwd_kernel", 7, 1715, 1650)}}};
+  const auto file = write("trace.json", trace.dump());
+  const auto run = "compare tests/gpu/two-h100.yaml " + file;
+  const std::string line = "--seq 16K --heads 32 --mask full --schedule ring --kernel cuda";
+  const auto r = run_program(run + " --format json --case \"" + line + " --pass forward\"");
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto points = nlohmann::json::parse(r.output)["points"];
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_EQ(points[0]["what"], file + ": rank 0, operation 0 (shift)");
+  EXPECT_NEAR(points[0]["measured_s"].get<double>(), 500e-6, 1e-9);
+  EXPECT_NEAR(points[3]["measured_s"].get<double>(), 3365e-6, 1e-9);
+  expect_bad(
+      run,
+      "--case: '': expected the traced run's flags, as \"--seq 16K --heads 32 --schedule ring\"");
+  expect_bad(run + " --case \"" + line + "\"",
+             "--case: '" + line + "': expected --pass forward or backward: what the trace holds");
+  expect_bad(
+      run + " --case \"--seq 16K --heads 32 --mask full --schedule allgather --pass forward\"",
+      file +
+          ": the trace has 2 attention kernels, a pass of the schedule 1: expected the same "
+          "number");
+}
+
+TEST_F(calibration_commands, bad_input_is_one_line) {
+  const auto out = " --out " + folder_.file("p.yaml");
+  expect_bad("calibrate --device h200-sxm5" + out,
+             "nothing to fit to: expected measurements or nccl-tests logs");
+  expect_bad("calibrate --device h200-sxm5 --nccl-tests x.log" + out, "x.log: cannot be read");
+  expect_bad("calibrate --device h200 --measurements " + fit + out,
+             "--device: 'h200': expected a file or one of: a100-pcie-80gb, a100-sxm4-40gb, "
+             "a100-sxm4-80gb, "
+             "b200, h100-nvl, h100-sxm5, h200-sxm5, h800-sxm5, ideal, l20");
+  const auto empty = write("empty.json", "{}");
+  expect_bad("compare tests/gpu/two-h100.yaml " + empty, empty + ": schema: missing");
+  const auto runs = write("runs.jsonl", "3\n");
+  expect_bad("compare tests/gpu/two-h100.yaml " + runs,
+             runs + ":1: '3': expected an object with a case");
+  expect_bad("compare tests/gpu/two-h100.yaml missing.json",
+             "missing.json: cannot be read: No such file or directory");
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("p.yaml")));
+}
+
+}  // namespace
+}  // namespace attnsim
