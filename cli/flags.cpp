@@ -180,6 +180,35 @@ strategy strategy_flags::read(mask_kind mask) const {
   return s;
 }
 
+plan_request strategy_flags::fixed_in_plan(mask_kind mask) const {
+  plan_request request{.fixed = read(mask)};
+  request.fix_tokens = !tokens.empty();
+  request.fix_placement = !placement.empty();
+  request.fix_grid = !grid.empty();
+  return request;
+}
+
+reader_kind parse_reader(const std::string& text) {
+  if (text == "simulation") return reader_kind::simulation;
+  if (text == "analytic") return reader_kind::analytic;
+  throw input_error("--by", text, "expected one of: simulation, analytic");
+}
+
+void prediction_flags::add_to(CLI::App& app) {
+  cluster.add_to(app);
+  workload.add_to(app);
+  strategy.add_to(app, true);
+  app.add_option("--by", by, "simulation or analytic")->capture_default_str();
+}
+
+prediction prediction_flags::predict(const attnsim::cluster& c) const {
+  const auto reader = parse_reader(by);
+  const int ranks = cluster.ranks_of(c);
+  const auto chosen = strategy.read(parse_flag("--mask", workload.mask, parse_mask));
+  const auto problem = workload.read(layout_unit(chosen.tokens, ranks));
+  return attnsim::predict(c, problem, chosen, ranks, workload.read_pass(), reader);
+}
+
 void output_flags::add_to(CLI::App& app) {
   app.add_option("--format", format, "table, json or csv")->capture_default_str();
   add_quiet(app, quiet);

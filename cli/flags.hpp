@@ -8,6 +8,7 @@
 
 #include "model/cluster.hpp"
 #include "model/strategy.hpp"
+#include "sim/planner.hpp"
 
 namespace attnsim::cli {
 
@@ -45,6 +46,22 @@ struct strategy_flags {
   /// Tokens not given: zigzag for the rings, contiguous for ulysses and under a full mask, else striped. Order not given:
   /// the paper's transposed order for Attention2D where it applies. Ulysses degree not given: the schedule's choice.
   strategy read(mask_kind) const;
+  /// A plan with its `fixed` fields; the rest is to be filled in.
+  plan_request fixed_in_plan(mask_kind) const;
+};
+
+/// simulation or analytic. Throws input_error naming --by.
+reader_kind parse_reader(const std::string& text);
+
+/// All that one prediction needs: those above and --by.
+struct prediction_flags {
+  cluster_flags cluster;
+  workload_flags workload;
+  strategy_flags strategy;
+  std::string by = "simulation";
+
+  void add_to(CLI::App&);
+  prediction predict(const attnsim::cluster&) const;
 };
 
 /// --format and --quiet.

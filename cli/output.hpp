@@ -18,6 +18,8 @@ void print_table(const std::string& text);
 /// The same with colours.
 std::string painted(const std::string& text);
 
+using report::csv_field;
+using report::csv_fields;
 using report::grid_of;
 using report::to_csv;
 using report::to_json;

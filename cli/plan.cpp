@@ -51,13 +51,11 @@ std::function<void(double)> progress_line(bool quiet) {
 }
 
 plan_request read_request(const plan_flags& flags, int ranks) {
-  plan_request request{.ranks = ranks,
-                       .pass = flags.workload.read_pass(),
-                       .schedules = parse_schedules(flags.schedules)};
-  request.fixed = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
-  request.fix_tokens = !flags.strategy.tokens.empty();
-  request.fix_placement = !flags.strategy.placement.empty();
-  request.fix_grid = !flags.strategy.grid.empty();
+  auto request =
+      flags.strategy.fixed_in_plan(parse_flag("--mask", flags.workload.mask, parse_mask));
+  request.ranks = ranks;
+  request.pass = flags.workload.read_pass();
+  request.schedules = parse_schedules(flags.schedules);
   const auto unit = request.fix_tokens ? layout_unit(request.fixed.tokens, ranks) : 2 * ranks;
   request.problem = flags.workload.read(unit);
   return request;

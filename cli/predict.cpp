@@ -17,18 +17,10 @@ namespace attnsim::cli {
 namespace {
 
 struct predict_flags {
-  cluster_flags cluster;
-  workload_flags workload;
-  strategy_flags strategy;
+  prediction_flags question;
   output_flags output;
-  std::string by = "simulation", trace, report;
+  std::string trace, report;
 };
-
-reader_kind parse_reader(const std::string& text) {
-  if (text == "simulation") return reader_kind::simulation;
-  if (text == "analytic") return reader_kind::analytic;
-  throw input_error("--by", text, "expected one of: simulation, analytic");
-}
 
 /// The passes one after the other.
 std::string trace_of(const cluster& c, const prediction& p) {
@@ -46,12 +38,8 @@ std::string trace_of(const cluster& c, const prediction& p) {
 
 void run(const predict_flags& flags) {
   const auto format = parse_format(flags.output.format);
-  const auto by = parse_reader(flags.by);
-  const auto c = flags.cluster.read();
-  const int ranks = flags.cluster.ranks_of(c);
-  const auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
-  const auto problem = flags.workload.read(layout_unit(chosen.tokens, ranks));
-  const auto p = predict(c, problem, chosen, ranks, flags.workload.read_pass(), by);
+  const auto c = flags.question.cluster.read();
+  const auto p = flags.question.predict(c);
   if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, p));
   if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, p).html());
   switch (format) {
@@ -77,11 +65,8 @@ void run(const predict_flags& flags) {
 void add_predict(CLI::App& app) {
   auto flags = std::make_shared<predict_flags>();
   auto* command = app.add_subcommand("predict", "time, traffic and memory of one strategy");
-  flags->cluster.add_to(*command);
-  flags->workload.add_to(*command);
-  flags->strategy.add_to(*command, true);
+  flags->question.add_to(*command);
   flags->output.add_to(*command);
-  command->add_option("--by", flags->by, "simulation or analytic")->capture_default_str();
   command->add_option("--trace", flags->trace,
                       "write the simulated timeline to this file, for ui.perfetto.dev");
   add_report(*command, flags->report);

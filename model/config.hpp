@@ -37,6 +37,7 @@ class config_node {
   bool is_scalar() const { return node_.IsScalar(); }
   bool is_sequence() const { return node_.IsSequence(); }
   const std::string& file() const { return file_; }
+  std::string where() const { return where(node_, ""); }  ///< "FILE:LINE: KEY", as messages begin
 
   /// The map or sequence under `key`, which must exist.
   config_node at(std::string_view key) const;

@@ -20,18 +20,6 @@ std::string bar(double share) {
   return fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", width - filled);
 }
 
-/// Quoted when it holds a comma or a quote (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string csv_field(const nlohmann::ordered_json& value) {
-  return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
-}
-
 }  // namespace
 
 std::string grid_of(const strategy& s) {
@@ -138,22 +126,39 @@ std::string to_table(const std::vector<prediction>& ranked) {
   return text;
 }
 
-std::string to_csv(const std::vector<prediction>& list) {
-  std::vector<std::string> header, rows;
-  for (const auto& p : list) {
-    std::vector<std::string> names, fields;
-    const auto flat = to_json(p).flatten();
-    for (const auto& [key, value] : flat.items()) {
-      if (key.starts_with("/warnings")) continue;
-      auto name = key.substr(1);
-      std::replace(name.begin(), name.end(), '/', '.');
-      names.push_back(csv_field(name));
-      fields.push_back(csv_field(value));
-    }
-    header = std::move(names);
-    rows.push_back(fmt::format("{}\n", fmt::join(fields, ",")));
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::vector<std::pair<std::string, std::string>> csv_fields(const prediction& p) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  const auto flat = to_json(p).flatten();
+  for (const auto& [key, value] : flat.items()) {
+    if (key.starts_with("/warnings")) continue;
+    auto name = key.substr(1);
+    std::replace(name.begin(), name.end(), '/', '.');
+    fields.emplace_back(name,
+                        csv_field(value.is_string() ? value.get<std::string>() : value.dump()));
   }
-  return fmt::format("{}\n{}", fmt::join(header, ","), fmt::join(rows, ""));
+  return fields;
+}
+
+std::string to_csv(const std::vector<prediction>& list) {
+  std::vector<std::string> names;
+  std::string rows;
+  for (const auto& p : list) {
+    names.clear();
+    std::vector<std::string> values;
+    for (const auto& [name, value] : csv_fields(p)) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+    rows += fmt::format("{}\n", fmt::join(values, ","));
+  }
+  return fmt::format("{}\n{}", fmt::join(names, ","), rows);
 }
 
 }  // namespace attnsim::report

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/table.hpp"
@@ -33,5 +34,10 @@ std::string to_table(const prediction&);
 /// The ranking, and every candidate's warnings.
 std::string to_table(const std::vector<prediction>& ranked);
 std::string to_csv(const std::vector<prediction>&);
+
+/// Column names and fields of a prediction's row, fields as CSV has them.
+std::vector<std::pair<std::string, std::string>> csv_fields(const prediction&);
+/// Quoted when it holds a comma, a quote or an end of line (RFC 4180).
+std::string csv_field(const std::string& text);
 
 }  // namespace attnsim::report

@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "python/bindings.hpp"
+
+namespace attnsim::python {
+namespace {
+
+cluster_overrides overrides_of(const py::object& nodes, const py::object& device,
+                               const py::dict& set) {
+  cluster_overrides overrides{.device = text_of(device)};
+  if (!nodes.is_none()) overrides.nodes = nodes.cast<std::int64_t>();
+  for (const auto& [key, value] : set) overrides.set.emplace_back(text_of(key), text_of(value));
+  return overrides;
+}
+
+void bind_cluster(py::module_& m) {
+  py::class_<cluster>(m, "Cluster",
+                      "Devices in nodes and the network that joins them, from a cluster file.")
+      .def(py::init([](const py::object& name, const py::object& nodes, const py::object& device,
+                       const py::dict& set) {
+             return std::make_unique<cluster>(
+                 read_cluster(text_of(name), overrides_of(nodes, device, set)));
+           }),
+           py::arg("name"), py::kw_only(), py::arg("nodes") = py::none(),
+           py::arg("device") = py::none(), py::arg("set") = py::dict(),
+           "name: a shipped cluster (clusters()) or a file. set: keys of the file to override,\n"
+           "by path, as {'nics.bandwidth': '800 Gb/s'}.")
+      .def_static(
+          "from_yaml",
+          [](const std::string& text, const py::object& nodes, const py::object& device,
+             const py::dict& set) {
+            return std::make_unique<cluster>(read_cluster(config_node::parse_text(text, "yaml"),
+                                                          overrides_of(nodes, device, set)));
+          },
+          py::arg("text"), py::kw_only(), py::arg("nodes") = py::none(),
+          py::arg("device") = py::none(), py::arg("set") = py::dict(),
+          "The same from the text of a cluster file.")
+      .def_readonly("name", &cluster::name)
+      .def_readonly("nodes", &cluster::nodes)
+      .def_readonly("devices_per_node", &cluster::devices_per_node)
+      .def_property_readonly("devices", &cluster::devices, "How many there are.")
+      .def_property_readonly("device", [](const cluster& c) { return c.device.name; })
+      .def_property_readonly(
+          "memory_bytes", [](const cluster& c) { return c.device.memory.value(); },
+          "Of one device.")
+      .def_property_readonly(
+          "peak_tflops", [](const cluster& c) { return c.device.peak_half.value() / 1e12; },
+          "Of one device in bf16, dense.")
+      .def("__repr__", [](const cluster& c) {
+        return fmt::format("Cluster('{}', {} x {})", c.name, c.devices(), c.device.name);
+      });
+}
+
+std::string documents_of(const py::object& documents) {
+  if (documents.is_none() || py::isinstance<py::str>(documents)) return text_of(documents);
+  return py::str(",")
+      .attr("join")(py::module_::import("builtins").attr("map")(py::type::of(py::str()), documents))
+      .cast<std::string>();
+}
+
+void bind_attention(py::module_& m) {
+  py::class_<attention>(m, "Attention",
+                        "One attention layer over all its heads: Q of shape [batch, seq, heads, "
+                        "head_dim],\nK and V of [batch, seq, kv_heads, head_dim].")
+      .def(py::init([](const py::object& seq, const py::object& heads, const py::object& kv_heads,
+                       const py::object& head_dim, const py::object& model, const py::object& batch,
+                       const std::string& mask, const py::object& window,
+                       const py::object& documents, const std::string& dtype, std::int64_t pad_to) {
+             cli::workload_flags flags;
+             flags.sequence = text_of(seq);
+             flags.heads = text_of(heads);
+             flags.kv_heads = text_of(kv_heads);
+             flags.head_dim = text_of(head_dim);
+             flags.model = text_of(model);
+             flags.batch = text_of(batch);
+             flags.mask = mask;
+             flags.window = text_of(window);
+             flags.documents = documents_of(documents);
+             flags.dtype = dtype;
+             flags.pad = pad_to > 1;
+             return flags.read(pad_to);
+           }),
+           py::arg("seq"), py::kw_only(), py::arg("heads") = py::none(),
+           py::arg("kv_heads") = py::none(), py::arg("head_dim") = py::none(),
+           py::arg("model") = py::none(), py::arg("batch") = 1, py::arg("mask") = "causal",
+           py::arg("window") = 0, py::arg("documents") = py::none(), py::arg("dtype") = "bf16",
+           py::arg("pad_to") = 1,
+           "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
+           "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
+           "multiple of that.")
+      .def_readonly("seq", &attention::sequence, "Tokens, including the padding.")
+      .def_readonly("padding", &attention::padding, "Tokens.")
+      .def_readonly("batch", &attention::batch, "Sequences.")
+      .def_readonly("heads", &attention::heads, "Query heads.")
+      .def_readonly("kv_heads", &attention::kv_heads)
+      .def_readonly("head_dim", &attention::head_dim, "Elements of a head.")
+      .def_property_readonly("mask", [](const attention& a) { return name_of(a.mask); })
+      .def_readonly("window", &attention::window, "Tokens; 0: none.")
+      .def_readonly("documents", &attention::documents, "Tokens of each; empty: one document.")
+      .def_property_readonly("dtype", [](const attention& a) { return name_of(a.dtype); })
+      .def("__repr__", [](const attention& a) {
+        return fmt::format("Attention({}, heads={}, kv_heads={}, head_dim={}, batch={}, mask='{}')",
+                           a.sequence, a.heads, a.kv_heads, a.head_dim, a.batch, name_of(a.mask));
+      });
+}
+
+std::string grid_text(const py::object& grid) {
+  if (!py::isinstance<py::tuple>(grid)) return text_of(grid);
+  const auto [rows, cols] = grid.cast<std::pair<int, int>>();
+  return fmt::format("{}x{}", rows, cols);
+}
+
+void bind_strategy(py::module_& m) {
+  py::class_<wanted_strategy>(
+      m, "Strategy", "How attention is distributed; what is not given is the schedule's choice.")
+      .def(py::init([](const std::string& schedule, const py::object& grid,
+                       const py::object& ulysses, const py::object& tp, const py::object& tokens,
+                       const py::object& placement, const py::object& kernel,
+                       const py::object& kv_order, const py::object& reduction,
+                       const py::object& launch_order, const py::object& partials,
+                       const py::object& gradients) {
+             wanted_strategy wanted;
+             auto& flags = wanted.flags;
+             flags.schedule = schedule;
+             flags.grid = grid_text(grid);
+             flags.ulysses = text_of(ulysses);
+             flags.tensor_parallel = text_of(tp);
+             flags.tokens = text_of(tokens);
+             flags.placement = text_of(placement);
+             flags.kernel = text_of(kernel);
+             flags.order = text_of(kv_order);
+             flags.reduction = text_of(reduction);
+             flags.launch_order = text_of(launch_order);
+             flags.partials = text_of(partials);
+             flags.gradients = text_of(gradients);
+             flags.read(mask_kind::causal);
+             return wanted;
+           }),
+           py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
+           py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
+           py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
+           py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
+           py::arg("launch_order") = py::none(), py::arg("partials") = py::none(),
+           py::arg("gradients") = py::none(),
+           "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
+           "values.\nThe values are those of the flags of attnsim predict.")
+      .def_property_readonly(
+          "schedule",
+          [](const wanted_strategy& s) { return s.chosen ? s.chosen->schedule : s.flags.schedule; })
+      .def("__repr__", [](const wanted_strategy& s) {
+        const auto shown = s.on({});
+        const auto grid =
+            shown.rows > 0 ? fmt::format(", grid=({}, {})", shown.rows, shown.cols) : "";
+        return fmt::format("Strategy('{}'{}, tokens='{}')", shown.schedule, grid,
+                           name_of(shown.tokens));
+      });
+}
+
+}  // namespace
+
+void bind_requests(py::module_& m) {
+  bind_cluster(m);
+  bind_attention(m);
+  bind_strategy(m);
+}
+
+}  // namespace attnsim::python

@@ -1,0 +1,200 @@
+"""The Python package: the program's numbers, its messages, frames that add up."""
+
+import ast
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import attnsim
+
+SOURCE = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("ATTNSIM_PROGRAM", SOURCE / "build/cli/attnsim")
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+
+def ask(*arguments):
+    return json.loads(subprocess.run([PROGRAM, *arguments, "--format", "json"], check=True, capture_output=True).stdout)
+
+
+class requests(unittest.TestCase):
+    def test_say_what_they_are(self):
+        cluster = attnsim.Cluster("dgx-h100", nodes=2)
+        self.assertEqual(cluster.devices, 16)
+        self.assertEqual(cluster.memory_bytes, 80 * 2**30)
+        self.assertEqual(repr(cluster), "Cluster('dgx-h100', 16 x h100-sxm5)")
+        layer = attnsim.Attention("1M", model="llama3-8b", documents=[2**19, 2**19], window=4096)
+        self.assertEqual((layer.seq, layer.heads, layer.kv_heads, layer.head_dim), (2**20, 32, 8, 128))
+        self.assertEqual((layer.documents, layer.mask, layer.dtype), ([2**19, 2**19], "causal", "bf16"))
+
+    def test_padding_fills_up(self):
+        layer = attnsim.Attention(1000, pad_to=64)
+        self.assertEqual((layer.seq, layer.padding), (1024, 24))
+
+    def test_clusters_of_ones_own(self):
+        cluster = attnsim.Cluster.from_yaml(
+            "{name: mine, device: h100-sxm5, nodes: 4, devices_per_node: 1,"
+            " nics: {per_node: 1, bandwidth: 400 Gb/s, attach: one-per-device}, fabric: {kind: star}}", nodes=3)
+        self.assertEqual((cluster.name, cluster.nodes, cluster.devices), ("mine", 3, 3))
+
+    def test_bad_input_is_one_line(self):
+        cluster, layer = attnsim.Cluster("dgx-h100", nodes=1), attnsim.Attention("64K")
+        cases = [
+            (lambda: attnsim.Attention("64k"), attnsim.InputError,
+             "--seq: '64k': expected a whole number of at least 1, such as 8, 128K or 1M"),
+            (lambda: attnsim.Cluster("dgx-h100", set={"nics.bandwidth": 400}), attnsim.InputError,
+             "--set: nics.bandwidth: '400': expected a bandwidth with its unit, such as '400 Gb/s' or '50 GB/s'"),
+            (lambda: attnsim.Cluster.from_yaml("name: x\nnodse: 3"), attnsim.InputError, "yaml:2: nodse: unknown key"),
+            (lambda: attnsim.Strategy("ringg"), attnsim.InputError, "--schedule: 'ringg': expected one of: ring, "),
+            (lambda: attnsim.predict(cluster, layer, attnsim.Strategy("mesh", grid=(3, 3))), attnsim.Infeasible,
+             "--grid: '3x3': has 9 ranks, the cluster 8; feasible: 8x1, 4x2, 2x4, 1x8"),
+            (lambda: attnsim.predict(cluster, layer, ranks=9), attnsim.Infeasible, "--ranks: '9': "),
+        ]
+        for call, kind, message in cases:
+            with self.subTest(message), self.assertRaises(kind) as caught:
+                call()
+            self.assertTrue(str(caught.exception).startswith(message), caught.exception)
+            self.assertNotIn("\n", str(caught.exception))
+            self.assertIsInstance(caught.exception, ValueError)
+
+
+class predictions(unittest.TestCase):
+    cluster = attnsim.Cluster("nd-h100-v5", nodes=2, set={"nics.bandwidth": "200 Gb/s"})
+    layer = attnsim.Attention("128K", heads=64, kv_heads=8)
+    flags = ["nd-h100-v5", "--nodes", "2", "--set", "nics.bandwidth=200 Gb/s", "--seq", "128K", "--heads", "64",
+             "--kv-heads", "8"]
+
+    def test_predict_is_the_programs(self):
+        for by in "simulation", "analytic":
+            p = attnsim.predict(self.cluster, self.layer, attnsim.Strategy("attention2d", grid=(4, 4)), by=by)
+            expected = ask("predict", *self.flags, "--schedule", "attention2d", "--grid", "4x4", "--by", by)
+            self.assertEqual(p.to_dict(), expected)
+        self.assertEqual((p.time_s, list(p.grid), p.bytes_sent_max),
+                         (expected["time_s"], expected["grid"], expected["bytes_sent_per_rank"]["max"]))
+
+    def test_full_masks_have_contiguous_tokens(self):
+        p = attnsim.predict(self.cluster, attnsim.Attention("64K", mask="full"), attnsim.Strategy("ring"))
+        self.assertEqual(p.tokens, "contiguous")
+
+    def test_passes_add_up(self):
+        p = attnsim.predict(self.cluster, self.layer)
+        self.assertEqual([one.name for one in p.passes], ["forward", "backward"])
+        self.assertAlmostEqual(sum(one.time_s for one in p.passes), p.time_s, places=12)
+        self.assertEqual(attnsim.predict(self.cluster, self.layer, p.strategy).time_s, p.time_s)
+
+    def test_plan_is_the_programs(self):
+        plan = attnsim.plan(self.cluster, self.layer, schedules=["ring", "mesh"])
+        expected = ask("plan", *self.flags, "--schedules", "ring,mesh", "--top", "1000")["candidates"]
+        self.assertEqual([p.to_dict() for p in plan.candidates], expected)
+        self.assertEqual(plan.best.time_s, min(p.time_s for p in plan.candidates))
+
+    def test_plan_keeps_what_is_given(self):
+        plan = attnsim.plan(self.cluster, self.layer, attnsim.Strategy(grid="4x4", tokens="zigzag"), schedules=["mesh"])
+        self.assertEqual({(p.grid, p.tokens) for p in plan.candidates}, {((4, 4), "zigzag")})
+
+    def test_others_run_meanwhile(self):
+        done = threading.Event()
+        thread = threading.Thread(target=lambda: (attnsim.plan(self.cluster, self.layer), done.set()))
+        thread.start()
+        turns = 0
+        while not done.wait(0.001):
+            turns += 1
+        thread.join()
+        self.assertGreater(turns, 5)
+
+    @unittest.skipUnless(pandas, "no pandas")
+    def test_frame_has_a_row_a_candidate(self):
+        plan = attnsim.plan(self.cluster, self.layer, schedules=["ring", "usp"])
+        frame = plan.frame()
+        self.assertEqual(list(frame.time_s), [p.time_s for p in plan.candidates])
+        self.assertIn("bytes_sent_per_rank.max", frame.columns)
+
+
+@unittest.skipUnless(pandas, "no pandas")
+class timelines(unittest.TestCase):
+    cluster = attnsim.Cluster("dgx-h100", nodes=1)
+    layer = attnsim.Attention("64K", heads=32, kv_heads=8)
+
+    def test_end_when_predicted(self):
+        strategy = attnsim.Strategy("mesh", grid=(4, 2))
+        p = attnsim.predict(self.cluster, self.layer, strategy)
+        t = attnsim.simulate(self.cluster, self.layer, strategy)
+        self.assertAlmostEqual(t.duration_s, p.time_s, places=12)
+        self.assertAlmostEqual(t.operations().end_s.max(), p.time_s, places=12)
+        self.assertAlmostEqual(t.ranks().groupby("pass").bytes_sent.max().sum(), p.bytes_sent_max, places=0)
+
+    def test_streams_run_in_order(self):
+        operations = attnsim.simulate(self.cluster, self.layer).operations()
+        for _, rows in operations.sort_values("start_s").groupby(["rank", "stream"]):
+            self.assertTrue((rows.start_s.values[1:] >= rows.end_s.values[:-1] - 1e-9).all())
+        for _, rows in operations.drop_duplicates(["pass", "rank"]).groupby("pass"):
+            self.assertEqual(rows.ranks_alike.sum(), self.cluster.devices)
+
+    def test_links_carry_what_ranks_send(self):
+        cluster = attnsim.Cluster("dgx-h100", nodes=1, device="ideal")  # no protocol on its links
+        t = attnsim.simulate(cluster, self.layer, pass_="forward")
+        ranks, links = t.ranks(), t.links()
+        sent = (ranks.bytes_sent * ranks.ranks_alike).sum()
+        self.assertAlmostEqual((links.bytes * links.links_alike).sum(), 2 * sent, places=0)  # to a switch and from it
+        self.assertLessEqual(links.utilisation.max(), 1 + 1e-9)
+        self.assertEqual(set(t.loads().link), set(links.link))
+
+
+class stubs(unittest.TestCase):
+    """The .pyi says what there is."""
+
+    tree = ast.parse((Path(attnsim.__file__).parent / "__init__.pyi").read_text())
+
+    def test_name_all_that_is_public(self):
+        stubbed = {node.name for node in self.tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        self.assertEqual(stubbed, set(attnsim.__all__))
+        self.assertTrue((Path(attnsim.__file__).parent / "py.typed").exists())
+
+    def test_classes_have_their_members(self):
+        for node in self.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("In"):
+                stubbed = {member.name for member in node.body if isinstance(member, ast.FunctionDef)} - {"__init__"}
+                real = {name for name in vars(getattr(attnsim, node.name)) if not name.startswith("_")}
+                self.assertEqual(stubbed, real, node.name)
+
+    def test_arguments_have_their_names(self):
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.FunctionDef) or node.name not in ("predict", "plan", "simulate"):
+                continue
+            signature = getattr(attnsim, node.name).__doc__.split("\n")[0]
+            for argument in node.args.args + node.args.kwonlyargs:
+                self.assertIn(f"{argument.arg}: ", signature)
+
+    def test_everything_is_documented(self):
+        for name in attnsim.__all__:
+            if name not in ("InputError", "Infeasible"):
+                self.assertTrue(inspect.getdoc(getattr(attnsim, name)), name)
+
+
+class installation(unittest.TestCase):
+    def test_pip_installs_from_the_source_tree(self):
+        if subprocess.run([sys.executable, "-c", "import setuptools, wheel, pip"], capture_output=True).returncode:
+            self.skipTest("no pip, setuptools or wheel")
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps",
+                            "--no-index", "--target", folder, SOURCE], check=True, capture_output=True)
+            code = ("import attnsim, os; print(attnsim.__file__);"
+                    "print(os.environ['ATTNSIM_TOPOLOGIES']); attnsim.Cluster('p5')")
+            environment = {k: v for k, v in os.environ.items() if k != "ATTNSIM_TOPOLOGIES"} | {"PYTHONPATH": folder}
+            lines = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
+                                   env=environment, cwd="/").stdout.split("\n")
+            self.assertEqual(lines[0], f"{folder}/attnsim/__init__.py")
+            self.assertEqual(lines[1], f"{folder}/attnsim/topologies")
+
+
+if __name__ == "__main__":
+    unittest.main()
