@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   attnsim::cli::add_predict(app);
   attnsim::cli::add_plan(app);
+  attnsim::cli::add_sweep(app);
   attnsim::cli::add_calibrate(app);
   attnsim::cli::add_compare(app);
 #ifdef ATTNSIM_HAS_EXECUTION

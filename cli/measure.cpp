@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
+#include "cli/progress.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "validate/devices.hpp"
@@ -86,9 +86,9 @@ class measuring {
         t);
     if (t.rank() != 0) return;
     write();
+    bar_.end();
     if (!flags_.quiet) {
-      fmt::print(stderr, "{}{} in {:.0f} s; {}\n", isatty(STDERR_FILENO) ? "\n" : "",
-                 complete ? "complete" : "stopped", passed(),
+      fmt::print(stderr, "{} in {:.0f} s; {}\n", complete ? "complete" : "stopped", passed(),
                  complete ? "next: attnsim calibrate" : "the same command goes on from here");
     }
   }
@@ -126,15 +126,8 @@ class measuring {
 
   void report(const validate::measure_progress& p) {
     constexpr double often = 5;
-    const double now = passed();
-    if (now - written_ > often) write();
-    if (flags_.quiet || now - reported_ < (isatty(STDERR_FILENO) ? 0.2 : often)) return;
-    reported_ = now;
-    constexpr std::size_t width = 40;
-    const auto filled = p.wanted > 0 ? width * p.samples / p.wanted : width;
-    fmt::print(stderr, "{}[{:#<{}}{:.<{}}] {} of {} samples, {:.0f} s{}",
-               isatty(STDERR_FILENO) ? "\r" : "", "", filled, "", width - filled, p.samples,
-               p.wanted, now, isatty(STDERR_FILENO) ? "" : "\n");
+    if (passed() - written_ > often) write();
+    bar_.show(p.samples, p.wanted);
   }
 
   void write() {
@@ -151,7 +144,8 @@ class measuring {
 
   const measure_flags& flags_;
   std::vector<std::string> kernels_;
-  double started_, budget_ = 0, reported_ = 0, written_ = 0;
+  double started_, budget_ = 0, written_ = 0;
+  progress bar_{"samples", flags_.quiet};
   std::vector<measured_file> files_;
   std::vector<measurement> points_;
   std::map<std::string, std::string> environment_;

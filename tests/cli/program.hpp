@@ -27,10 +27,11 @@ inline std::string read_all(const std::string& path) {
   return text.str();
 }
 
-inline program_result run_program(const std::string& arguments) {
+/// `launcher` is what comes before the program: "mpirun -np 2".
+inline program_result run_program(const std::string& arguments, const std::string& launcher = "") {
   const temporary_folder folder;
-  const auto command = std::string(ATTNSIM_PROGRAM) + " " + arguments + " >" + folder.file("out") +
-                       " 2>" + folder.file("err") + " </dev/null";
+  const auto command = launcher + " " + ATTNSIM_PROGRAM + " " + arguments + " >" +
+                       folder.file("out") + " 2>" + folder.file("err") + " </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(folder.file("out")),
           read_all(folder.file("err"))};

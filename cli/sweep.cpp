@@ -1,0 +1,285 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/numbers.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/write_file.hpp"
+#include "model/error.hpp"
+#include "model/read_file.hpp"
+#include "sweep/job.hpp"
+#include "sweep/row_file.hpp"
+#include "sweep/spec.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+using sweep::point;
+using sweep::setting;
+
+struct sweep_flags {
+  std::string spec, out, jobs;
+  bool resume = false, quiet = false;
+};
+
+/// Reads points as the flags of predict: a key is a flag's name or, by its path, a key of the cluster file, for --set.
+class point_reader {
+ public:
+  explicit point_reader(const sweep::spec& of) : spec_(of) {
+    app_.set_help_flag();
+    flags_.add_to(app_);
+  }
+  point_reader(const point_reader&) = delete;
+
+  /// Throws input_error, which names the spec's file and line, and infeasible.
+  prediction predict(const point& p) {
+    try {
+      parse(p);
+      return flags_.predict(*cluster_);
+    } catch (const input_error& e) {
+      throw located(e.what(), p);
+    }
+  }
+
+  /// Throws where predict would, but for running out of memory, in less time.
+  void check(const point& p) {
+    try {
+      parse(p);
+      if (flags_.by == "simulation") flags_.by = "analytic";
+      flags_.predict(*cluster_);
+    } catch (const input_error& e) {
+      throw located(e.what(), p);
+    }
+  }
+
+ private:
+  void parse(const point& p) {
+    std::vector<std::string> arguments;
+    std::string of_cluster;
+    for (const auto index : p) {
+      const auto& s = spec_.settings[index];
+      if (s.value.empty()) continue;
+      const auto flag = flag_of(s);
+      arguments.push_back(s.key == "cluster" ? s.value : fmt::format("{}={}", flag, s.value));
+      if (is_of_cluster(flag)) of_cluster += s.key + "=" + s.value + "\n";
+    }
+    flags_ = {};
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::ConversionError& e) {  // of flags without a value: --pad
+      for (const auto index : p) {
+        const auto& s = spec_.settings[index];
+        if (std::string(e.what()).find("--" + s.key + " ") != std::string::npos)
+          throw input_error("--" + s.key, s.value, "expected true or false");
+      }
+      throw input_error(e.what());
+    } catch (const CLI::ParseError& e) {
+      throw input_error(e.what());
+    }
+    if (cluster_ && of_cluster == cluster_from_) return;
+    cluster_ = flags_.cluster.read();
+    cluster_from_ = of_cluster;
+  }
+
+  /// "--seq", or "--set=KEY" of a key of the cluster file.
+  std::string flag_of(const setting& s) const {
+    const auto flag = "--" + s.key;
+    return s.key == "cluster" || app_.get_option_no_throw(flag) ? flag : "--set=" + s.key;
+  }
+  static bool is_of_cluster(const std::string& flag) {
+    return flag == "--cluster" || flag == "--nodes" || flag == "--device" ||
+           flag.starts_with("--set=");
+  }
+
+  /// The message with the place in the spec instead of the flag.
+  input_error located(const std::string& message, const point& p) const {
+    for (const auto index : p) {
+      const auto& s = spec_.settings[index];
+      for (const auto& flag : {"--" + s.key + ":", "--set: " + s.key + ":", s.key + ":"}) {
+        if (message.starts_with(flag))
+          return input_error(s.where + ":" + message.substr(flag.size()));
+      }
+    }
+    return input_error(spec_.file + ": " + message);
+  }
+
+  const sweep::spec& spec_;
+  prediction_flags flags_;
+  CLI::App app_;
+  std::string cluster_from_;  ///< the settings that `cluster_` was read with
+  std::optional<cluster> cluster_;
+};
+
+/// A value that no point can be read with is an error of the file; one that some can is a matter of those points.
+void check(const sweep::spec& spec) {
+  point_reader reader(spec);
+  std::vector<bool> good(spec.settings.size());
+  std::vector<std::string> error(spec.settings.size());
+  for (const auto& p : spec.points) {
+    if (std::all_of(p.begin(), p.end(), [&](auto s) { return good[s]; })) continue;
+    std::string failure;
+    try {
+      reader.check(p);
+    } catch (const infeasible&) {
+    } catch (const input_error& e) {
+      failure = e.what();
+    }
+    for (const auto s : p) {
+      good[s] = good[s] || failure.empty();
+      if (error[s].empty()) error[s] = failure;
+    }
+  }
+  for (std::size_t s = 0; s < good.size(); ++s) {
+    if (!good[s] && !error[s].empty()) throw input_error(error[s]);
+  }
+}
+
+/// Rows: the point's values, the prediction's fields but for those that are keys, why there is none or it is infeasible.
+class table {
+ public:
+  explicit table(const sweep::spec& spec) : spec_(spec) {
+    for (const auto& [name, value] : csv_fields({})) {
+      const bool is_key = std::find(spec.keys.begin(), spec.keys.end(), name) != spec.keys.end();
+      if (!is_key && name != "schema") columns_.push_back(name);
+    }
+  }
+
+  std::string header() const {
+    return fmt::format("{},{},reason", fmt::join(spec_.keys, ","), fmt::join(columns_, ","));
+  }
+
+  /// How the row of a point begins.
+  std::string beginning(const point& p) const {
+    std::string text;
+    for (const auto& value : spec_.values_of(p)) text += csv_field(value) + ",";
+    return text;
+  }
+
+  std::string row(const point& p, point_reader& reader) const {
+    try {
+      const auto answer = reader.predict(p);
+      return beginning(p) + fields(answer) + (answer.feasible ? "" : csv_field(answer.warnings[0]));
+    } catch (const infeasible& e) {
+      return beginning(p) + without_fields(e.what());
+    } catch (const input_error& e) {
+      return beginning(p) + without_fields(e.what());
+    }
+  }
+
+ private:
+  std::string fields(const prediction& answer) const {
+    std::string text;
+    for (const auto& [name, value] : csv_fields(answer)) {
+      if (std::find(columns_.begin(), columns_.end(), name) != columns_.end()) text += value + ",";
+    }
+    return text;
+  }
+  std::string without_fields(const std::string& reason) const {
+    std::string text;
+    for (const auto& name : columns_) text += name == "feasible" ? "false," : ",";
+    return text + csv_field(reason);
+  }
+
+  const sweep::spec& spec_;
+  std::vector<std::string> columns_;
+};
+
+/// What one thread does.
+sweep::worker make_worker(const sweep::spec& spec, const table& rows) {
+  return [&spec, &rows, reader = std::make_shared<point_reader>(spec)](std::size_t index) {
+    return rows.row(spec.points[index], *reader);
+  };
+}
+
+void check_out(const std::string& path) {
+  if (path.ends_with(".csv")) return;
+  throw input_error("--out", path,
+                    path.ends_with(".parquet")
+                        ? "expected a .csv file; Parquet is not supported, as "
+                          "Debian 12 has no Apache Arrow"
+                        : "expected a .csv file");
+}
+
+int threads_of(const sweep_flags& flags, const sweep::job& all) {
+  if (flags.jobs.empty()) return all.processes() > 1 ? 1 : sweep::available_cores();
+  const auto jobs = parse_count("--jobs", flags.jobs);
+  if (all.processes() > 1)
+    throw input_error("--jobs", flags.jobs, "expected without mpirun, which starts a job a core");
+  return static_cast<int>(std::min<std::int64_t>(jobs, 1024));
+}
+
+void run_first(const sweep_flags& flags, sweep::job& all) {
+  check_out(flags.out);
+  const int threads = threads_of(flags, all);
+  const auto text = read_file(flags.spec);
+  const auto spec = sweep::parse_spec(text, flags.spec);
+  check(spec);
+  const table rows(spec);
+  const auto total = spec.points.size();
+  sweep::row_file file(flags.out, rows.header(), total, flags.resume,
+                       [&](std::size_t i) { return rows.beginning(spec.points[i]); });
+  auto missing = file.missing();
+  auto done = total - missing.size();
+  progress bar("points", flags.quiet);
+  bar.show(done, total);
+  all.send(text);
+  all.run(
+      std::move(missing), threads, [&] { return make_worker(spec, rows); },
+      [&](std::size_t index, const std::string& row) {
+        file.add(index, row);
+        bar.show(++done, total);
+      });
+  write_file("--out", flags.out, file.text());
+  file.close();
+}
+
+void run(const sweep_flags& flags) {
+  sweep::job all;
+  if (all.first()) return run_first(flags, all);
+  const auto text = all.receive();
+  if (text.empty()) return;  // the first process says why
+  const auto spec = sweep::parse_spec(text, flags.spec);
+  check(spec);
+  const table rows(spec);
+  all.help(make_worker(spec, rows));
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app) {
+  auto flags = std::make_shared<sweep_flags>();
+  auto* command =
+      app.add_subcommand("sweep", "predictions of many points, on all cores or machines");
+  command->add_option("SPEC", flags->spec, "YAML file: flags of predict, each with its values")
+      ->required();
+  command->add_option("--out", flags->out, "write the rows to this CSV file")->required();
+  command->add_flag("--resume", flags->resume, "go on where a sweep was stopped");
+  command->add_option("--jobs", flags->jobs, "threads (default: one a core)");
+  command->add_flag("--quiet", flags->quiet, "no progress on stderr");
+  command->footer(
+      "SPEC has a key for each flag of attnsim predict, without the dashes, or key of the cluster\n"
+      "file, by its path; each has one value or a list, in which '' stands for not given. The "
+      "points are all combinations:\n"
+      "  cluster: nd-h100-v5\n"
+      "  model: llama3-8b\n"
+      "  nodes: [1, 2, 4, 8]\n"
+      "  seq: [128K, 1M]\n"
+      "  nics.bandwidth: [200 Gb/s, 400 Gb/s]\n"
+      "  points:                     # keys that change together\n"
+      "    - {schedule: ring}\n"
+      "    - {schedule: attention2d, placement: [node-major, tile-in-node]}\n"
+      "A point that is infeasible has a row that says why. Until all are done, the rows are in\n"
+      "FILE.csv.rows.\n"
+      "Examples:\n"
+      "  attnsim sweep bandwidth.yaml --out bandwidth.csv\n"
+      "  mpirun -np 64 attnsim sweep bandwidth.yaml --out bandwidth.csv --resume");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace attnsim::cli
