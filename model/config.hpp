@@ -80,11 +80,9 @@ class config_node {
  private:
   using flags = std::map<std::string, std::string>;
 
-  config_node(YAML::Node node, std::string file, std::string path, std::shared_ptr<flags> set)
-      : node_(std::move(node)),
-        file_(std::move(file)),
-        path_(std::move(path)),
-        set_(std::move(set)) {}
+  config_node(const YAML::Node& node, std::string file, std::string path,
+              std::shared_ptr<flags> set)
+      : node_(node), file_(std::move(file)), path_(std::move(path)), set_(std::move(set)) {}
   std::string path_to(std::string_view key) const;
   std::string where(const YAML::Node& node, std::string_view key) const;
   YAML::Node child(std::string_view key) const;
