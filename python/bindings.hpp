@@ -36,5 +36,6 @@ py::object frame_of(const py::dict& columns);
 void bind_requests(py::module_&);
 void bind_predictions(py::module_&);
 void bind_timelines(py::module_&);
+void bind_calibrations(py::module_&);
 
 }  // namespace attnsim::python

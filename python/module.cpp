@@ -29,6 +29,7 @@ PYBIND11_MODULE(_attnsim, m) {
   bind_requests(m);
   bind_predictions(m);
   bind_timelines(m);
+  bind_calibrations(m);
   m.def("clusters", &attnsim::shipped_clusters, "Names of the shipped clusters.");
   m.def("devices", &attnsim::shipped_devices, "Names of the shipped device profiles.");
   m.def(

@@ -14,8 +14,8 @@ from pathlib import Path as _Path
 if (_Path(__file__).parent / "topologies").is_dir():  # an installed package has them with it
     _os.environ.setdefault("ATTNSIM_TOPOLOGIES", str(_Path(__file__).parent / "topologies"))
 
-from ._attnsim import (Attention, Cluster, Infeasible, InputError, Pass, Plan, Prediction, Rejection,
-                       Strategy, Timeline, clusters, devices, plan, predict, schedules, simulate)
+from ._attnsim import (Attention, Calibration, Cluster, Infeasible, InputError, Pass, Plan, Prediction, Rejection,
+                       Strategy, Timeline, calibrate, clusters, devices, plan, predict, schedules, simulate)
 
-__all__ = ["Attention", "Cluster", "Infeasible", "InputError", "Pass", "Plan", "Prediction", "Rejection",
-           "Strategy", "Timeline", "clusters", "devices", "plan", "predict", "schedules", "simulate"]
+__all__ = ["Attention", "Calibration", "Cluster", "Infeasible", "InputError", "Pass", "Plan", "Prediction", "Rejection",
+           "Strategy", "Timeline", "calibrate", "clusters", "devices", "plan", "predict", "schedules", "simulate"]

@@ -149,6 +149,24 @@ class timelines(unittest.TestCase):
         self.assertEqual(set(t.loads().link), set(links.link))
 
 
+class calibrations(unittest.TestCase):
+    def test_profile_is_the_programs(self):
+        file, on = SOURCE / "tests/gpu/results/h200/fit_nvlink.json", SOURCE / "tests/gpu/two-h100.yaml"
+        fitted = attnsim.calibrate("h200-sxm5", [(file, attnsim.Cluster(on))])
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder, "h200.yaml")
+            subprocess.run([PROGRAM, "calibrate", "--device", "h200-sxm5", "--measurements", f"{file}@{on}",
+                            "--out", out, "--quiet", "--name", "h200-sxm5"], check=True)
+            lines = [line for line in out.read_text().split("\n") if not line.startswith("#") and "source" not in line]
+        self.assertEqual([line for line in fitted.to_yaml().split("\n") if "source" not in line], lines)
+        self.assertTrue(fitted.fitted and fitted.kept)
+
+    def test_bad_files_are_one_line(self):
+        with self.assertRaises(attnsim.InputError) as caught:
+            attnsim.calibrate("h200-sxm5", [("/nowhere.json", attnsim.Cluster("p5"))])
+        self.assertEqual(str(caught.exception), "/nowhere.json: cannot be read")
+
+
 class stubs(unittest.TestCase):
     """The .pyi says what there is."""
 
@@ -168,7 +186,7 @@ class stubs(unittest.TestCase):
 
     def test_arguments_have_their_names(self):
         for node in ast.walk(self.tree):
-            if not isinstance(node, ast.FunctionDef) or node.name not in ("predict", "plan", "simulate"):
+            if not isinstance(node, ast.FunctionDef) or node.name not in ("predict", "plan", "simulate", "calibrate"):
                 continue
             signature = getattr(attnsim, node.name).__doc__.split("\n")[0]
             for argument in node.args.args + node.args.kwonlyargs:

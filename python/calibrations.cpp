@@ -1,0 +1,38 @@
+#include "calibrate/calibration.hpp"
+#include "calibrate/device_file.hpp"
+#include "cli/flags.hpp"
+#include "python/bindings.hpp"
+
+namespace attnsim::python {
+namespace {
+
+using located_file = std::pair<py::object, const cluster*>;
+
+calibration calibrate_from(const std::string& device, const std::vector<located_file>& measured) {
+  std::vector<measurement_set> sets;
+  for (const auto& [file, on] : measured) {
+    const auto path = text_of(file);
+    sets.push_back({path, read_measurements(path), on});
+  }
+  const py::gil_scoped_release others_may_run;
+  return calibrate(cli::parse_flag("--device", device, read_device_file), sets);
+}
+
+}  // namespace
+
+void bind_calibrations(py::module_& m) {
+  py::class_<calibration>(m, "Calibration", "A device profile fitted to measurements.")
+      .def_readonly("fitted", &calibration::fitted, "A line a parameter: value, points, residuals.")
+      .def_readonly("kept", &calibration::kept, "Parameters that keep their prior, and why.")
+      .def_readonly("outliers", &calibration::outliers, "Points far off, and by how much.")
+      .def_readonly("warnings", &calibration::warnings)
+      .def(
+          "to_yaml", [](const calibration& c) { return to_yaml(c.profile); },
+          "The profile as a file, for Cluster(device=...).");
+  m.def(
+      "calibrate", &calibrate_from, py::arg("device"), py::arg("measurements"),
+      "Fits the profile `device`, a shipped one or a file, to files of attnsim measure, each with "
+      "the\nCluster that it was measured on: [('fit.json', cluster), ...].");
+}
+
+}  // namespace attnsim::python
