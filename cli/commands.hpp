@@ -15,6 +15,7 @@ void add_schedules(CLI::App&);
 void add_completion(CLI::App&);
 void add_calibrate(CLI::App&);
 void add_compare(CLI::App&);
+void add_reference(CLI::App&);
 void add_validate(CLI::App&);  ///< where the executor is built
 void add_measure(CLI::App&);   ///< likewise
 

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   attnsim::cli::add_topology(app);
   attnsim::cli::add_schedules(app);
   attnsim::cli::add_completion(app);
+  attnsim::cli::add_reference(app);
   try {
     app.parse(argc, argv);
     return 0;

@@ -70,6 +70,14 @@ TEST(predict, closed_form_and_simulation_are_close_on_one_node) {
   EXPECT_NEAR(time("simulation") / time("analytic"), 1, 0.3);
 }
 
+TEST(reference, is_the_committed_page) {
+  const auto r = run_program("reference");
+  if (r.output.find("## attnsim validate") == std::string::npos)
+    GTEST_SKIP() << "built without attnsim validate";
+  EXPECT_EQ(r.output, read_all("docs/commands.md"))
+      << "to renew it: attnsim reference > docs/commands.md";
+}
+
 /// The page holds the very JSON that --format json prints.
 TEST(report, is_written_by_predict_plan_and_reproduce) {
   const temporary_folder folder;
