@@ -15,6 +15,9 @@
 #include "cli/trace.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
+#include "report/comparison.hpp"
+#include "report/recorded.hpp"
+#include "report/results.hpp"
 #include "validate/devices.hpp"
 #include "validate/transports/mpi.hpp"
 #include "validate/transports/nccl.hpp"
@@ -33,7 +36,7 @@ struct validate_flags {
   case_flags run;
   output_flags output;
   std::string transport = "inprocess", emulate = "none", repeats = "3", time_out = "60", timelines,
-              trace, cases;
+              trace, cases, report;
   bool times_only = false;
 };
 
@@ -145,6 +148,65 @@ std::string trace_of(const validation& v) {
   return t.str();
 }
 
+/// Both runs, pass by pass from the same moment.
+std::vector<report::recorded_pass> recorded(const validation& v) {
+  std::vector<report::recorded_pass> passes;
+  seconds start;
+  for (const auto& p : v.passes) {
+    passes.push_back({"predicted", p.program, p.predicted, start});
+    passes.push_back({"measured", p.program, p.measured, start});
+    start += std::max(p.predicted.duration(), p.measured.duration());
+  }
+  return passes;
+}
+
+/// The total with the prediction's interval, then the parts.
+report::section times_of(const validation& v, const prediction& predicted) {
+  std::vector<report::comparison> figures{{"", "total", v.total.measured.value(),
+                                           v.total.predicted.value(), predicted.low.value(),
+                                           predicted.high.value()}};
+  for (const auto& p : v.passes) {
+    for (const auto& part : p.parts) {
+      figures.push_back(
+          {std::string(name_of(p.pass)), part.name, part.measured.value(), part.predicted.value()});
+    }
+  }
+  auto made = report::predicted_against("measured", "s", figures);
+  made.note = "The total has the interval that the profile's stated uncertainties give.";
+  return made;
+}
+
+report::section memory_of(const validation& v) {
+  std::vector<report::comparison> figures;
+  for (const auto& p : v.passes) {
+    figures.push_back({"", std::string(name_of(p.pass)),
+                       static_cast<double>(p.measured_peak.value()),
+                       static_cast<double>(p.predicted_peak.value())});
+  }
+  auto made = report::predicted_against("measured", "B", figures);
+  made.title = "Memory";
+  return made;
+}
+
+report::page page_of(const cluster& c, const validation& v, const prediction& predicted) {
+  report::page page{
+      .title = fmt::format("Validation: attention on {}, {} ranks", c.name, predicted.ranks),
+      .answer = fmt::format("{}: predicted {}, measured {} ({:+.1f} %); numbers {}",
+                            report::name_of(predicted), to_string(v.total.predicted),
+                            to_string(v.total.measured), 100 * v.total.error(),
+                            v.passed ? "passed" : "FAILED"),
+      .facts = {{"problem", report::problem_of(predicted.problem)},
+                {"strategy", report::strategy_of(predicted)}},
+      .warnings = predicted.warnings,
+      .sections = {times_of(v, predicted)},
+      .result = to_json(v, predicted)};
+  const auto passes = recorded(v);
+  page.sections.push_back(report::breakdown(passes));
+  page.sections.push_back(report::critical_rank(passes));
+  page.sections.push_back(memory_of(v));
+  return page;
+}
+
 ordered_json timelines_of(const validation& v) {
   ordered_json all{{"schema", "attnsim.timelines.1"}};
   for (const auto& p : v.passes) {
@@ -159,7 +221,7 @@ void print(const validation& v, const prediction& predicted, output_format forma
     case output_format::json:
       return fmt::print("{}\n", to_json(v, predicted).dump(2));
     case output_format::table:
-      return fmt::print("{}", to_table(v));
+      return print_table(to_table(v));
     case output_format::csv:
       fmt::print("part,predicted_s,measured_s,error\n");
       for (const auto& part : parts_of(v)) {
@@ -290,6 +352,8 @@ void run(const validate_flags& flags) {
     if (!flags.timelines.empty())
       write_file("--timelines", flags.timelines, timelines_of(done.result).dump(1) + "\n");
     if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(done.result));
+    if (!flags.report.empty())
+      write_file("--report", flags.report, page_of(c, done.result, done.predicted).html());
     print(done.result, done.predicted, format);
   }
   require_passed(done.result.passed);
@@ -326,6 +390,7 @@ void add_validate(CLI::App& app) {
                       "write both timelines, side by side, to this file, for ui.perfetto.dev");
   command->add_option("--timelines", flags->timelines,
                       "write predicted and measured timelines to this JSON file");
+  add_report(*command, flags->report);
   command->footer(
       "Examples:\n"
       "  attnsim validate star --ranks 4 --seq 512 --heads 4 --head-dim 32 --schedule mesh --grid "

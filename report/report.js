@@ -8,7 +8,7 @@
 
   const width = 1072, line = 26;
   const scales = {
-    s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]],
+    s: [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]],
     B: [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
   };
   /// The unit that puts `value` in [1, 1000), as {factor, name}.
@@ -222,7 +222,8 @@
     }
   }
 
-  const says = (r, c) => `${r.series ? `${r.series}, ` : ""}${r.name}: ${c.measured} ${shown(r.measured, c.unit)}, predicted ${shown(r.predicted, c.unit)} (${percent(r.predicted / r.measured - 1)})`;
+  const error = r => r.measured ? percent(r.predicted / r.measured - 1) : "";
+  const says = (r, c) => `${r.series ? `${r.series}, ` : ""}${r.name}: ${c.measured} ${shown(r.measured, c.unit)}, predicted ${shown(r.predicted, c.unit)} ${error(r) && `(${error(r)})`}`;
 
   /// A row a figure: measured as a bar, predicted as a point with its interval.
   function pairs(figure, c, name) {
@@ -249,7 +250,7 @@
       mark(svg.append("circle").attr("cx", at(r.predicted)).attr("cy", y).attr("r", 5).attr("fill", colour("waiting"))
         .attr("stroke", "var(--back)"), r.predicted, says(r, c));
       svg.append("text").attr("x", width - right + 8).attr("y", y).attr("dy", ".35em")
-        .text(`${shown(r.measured, c.unit)}  ${percent(r.predicted / r.measured - 1)}`);
+        .text(`${shown(r.measured, c.unit)}  ${error(r)}`);
     });
   }
 
@@ -287,8 +288,8 @@
     // To the right: how far off, by series; their names are the legend of both.
     const begin = right + space_for(series) + 40, until = width - 20, rows = series.length;
     const step = Math.min(30, size / rows), foot = top + step * rows + 8;
-    const error = r => r.predicted / r.measured - 1;
-    const most = Math.max(0.35, d3.max(c.rows, r => Math.abs(error(r))));
+    const off = r => r.predicted / r.measured - 1;
+    const most = Math.max(0.35, d3.max(c.rows, r => Math.abs(off(r))));
     const e = d3.scaleLinear().domain([-most, most]).range([begin, until]).nice();
     svg.append("rect").attr("x", e(-0.3)).attr("y", top).attr("width", e(0.3) - e(-0.3)).attr("height", foot - top)
       .attr("fill", "var(--lane)");
@@ -299,7 +300,7 @@
       const middle = top + step * (i + 0.5) + 4;
       svg.append("text").attr("x", begin - 12).attr("y", middle).attr("dy", ".35em").attr("text-anchor", "end")
         .text(s.length > 47 ? `${s.slice(0, 46)}…` : s);
-      svg.selectAll(null).data(c.rows.filter(r => r.series === s)).join("circle").attr("cx", r => e(error(r)))
+      svg.selectAll(null).data(c.rows.filter(r => r.series === s)).join("circle").attr("cx", r => e(off(r)))
         .attr("cy", middle).attr("r", 3.5).attr("fill", palette(s)).attr("fill-opacity", 0.7).append("title").text(r => says(r, c));
     });
   }

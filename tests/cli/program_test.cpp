@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/report/page_data.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -87,12 +89,25 @@ TEST(report, is_written_by_predict_plan_and_reproduce) {
                                 std::string("reproduce nccl-tests")}) {
     const auto r = run_program(arguments + " --format json --report " + file);
     ASSERT_EQ(r.exit_code, 0) << r.messages;
-    const auto page = read_all(file);
-    const std::string start = "id=\"data\">";
-    const auto from = page.find(start) + start.size();
-    const auto data = json::parse(page.substr(from, page.find("</script>", from) - from));
-    EXPECT_EQ(data["result"], json::parse(r.output)) << arguments;
+    EXPECT_EQ(report::data_of(read_all(file))["result"], nlohmann::ordered_json::parse(r.output))
+        << arguments;
   }
+}
+
+TEST(report, of_a_real_run_has_both_timelines) {
+  const temporary_folder folder;
+  const auto file = folder.file("page.html");
+  const auto r = run_program(
+      "validate star --ranks 2 --seq 64 --heads 2 --head-dim 16 --repeats 1 --format json "
+      "--report " +
+      file);
+  if (r.messages.find("validate") != std::string::npos) GTEST_SKIP() << r.messages;
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto data = report::data_of(read_all(file));
+  EXPECT_EQ(data["result"], nlohmann::ordered_json::parse(r.output));
+  EXPECT_EQ(data["charts"][0]["rows"][0]["measured"], data["result"]["measured"]["time_s"]);
+  EXPECT_EQ(data["charts"][2]["lanes"][0], "compute predicted");
+  EXPECT_EQ(data["charts"][2]["lanes"][1], "compute measured");
 }
 
 TEST(report, needs_a_file_that_can_be_written) {
