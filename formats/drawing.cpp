@@ -162,7 +162,8 @@ std::vector<point> lay_out(const topology& t, double& width, double& height) {
   std::size_t longest = 1;
   for (const auto& [number, row] : rows) longest = std::max(longest, row.size());
   width = 2 * margin + column_width * static_cast<double>(longest);
-  height = 2 * margin + row_height * static_cast<double>(rows.size() - 1) + size;
+  const double step_down = std::max(row_height, width / 16);
+  height = 2 * margin + step_down * static_cast<double>(rows.size() - 1) + size;
   std::vector<point> at(t.parts.size());
   double y = height - margin;
   for (auto& [number, row] : rows) {
@@ -172,7 +173,7 @@ std::vector<point> lay_out(const topology& t, double& width, double& height) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       at[row[i]] = {margin + step * (static_cast<double>(i) + 0.5), y};
     }
-    y -= row_height;
+    y -= step_down;
   }
   return at;
 }

@@ -10,6 +10,11 @@
 namespace attnsim::report {
 namespace {
 
+/// "#2 mesh 8x4", with its place only where there are others.
+std::string label(const std::vector<prediction>& ranked, std::size_t i) {
+  return (ranked.size() > 1 ? fmt::format("#{} ", i + 1) : "") + name_of(ranked[i]);
+}
+
 json memory_row(const std::string& label, const memory_use& m) {
   return {{"label", label},
           {"values", {m.resident.value(), m.working.value(), m.scratch.value()}},
@@ -66,7 +71,7 @@ section ranking(const std::vector<prediction>& ranked) {
       values.push_back(time.value());
     }
     values.push_back(p.exposed_communication.value());
-    rows.push_back({{"label", fmt::format("#{} {}", i + 1, name_of(p))},
+    rows.push_back({{"label", label(ranked, i)},
                     {"values", values},
                     {"total", p.time.value()},
                     {"low", p.low.value()},
@@ -91,7 +96,7 @@ section memory(const prediction& p, byte_count limit) {
 section memory(const std::vector<prediction>& ranked, byte_count limit) {
   std::vector<std::pair<std::string, memory_use>> rows;
   for (std::size_t i = 0; i < ranked.size(); ++i)
-    rows.emplace_back(fmt::format("#{} {}", i + 1, name_of(ranked[i])), largest(ranked[i]));
+    rows.emplace_back(label(ranked, i), largest(ranked[i]));
   return memory(rows, limit);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/topology.hpp"
 #include "report/candidates.hpp"
 #include "report/chart.hpp"
 #include "report/crossovers.hpp"
@@ -12,7 +13,8 @@ namespace attnsim::report {
 namespace {
 
 page head(const char* what, const cluster& c, const prediction& p) {
-  return {.title = fmt::format("{}: attention on {}, {} ranks", what, p.cluster, p.ranks),
+  return {.title = fmt::format("{}: attention on {}, {}", what, p.cluster,
+                               formats::counted(static_cast<std::size_t>(p.ranks), "rank")),
           .answer = fmt::format("{}: {} a layer, of which {} waiting for data", name_of(p),
                                 to_string(p.time), percent(p.exposed_communication / p.time)),
           .facts = {{"problem", problem_of(p.problem)},

@@ -100,6 +100,7 @@
       .attr("width", width - left - right).attr("height", bottom);
     const body = svg.append("g");
     let domain = [0, c.end];
+    const gap = w => w > 4 ? w - 0.5 : Math.max(w, 0.6);
     const draw = () => {
       const unit = unit_for(c.unit, domain[1]);
       const x = d3.scaleLinear().domain(domain.map(t => t / unit.factor)).range([left, width - right]);
@@ -115,7 +116,7 @@
       const visible = c.intervals.filter(i => i.end >= domain[0] && i.start <= domain[1]);
       mark(inside.selectAll("rect").data(visible).join("rect").attr("x", i => at(i.start))
         .attr("y", i => top + line * i.lane + 1).attr("height", height)
-        .attr("width", i => Math.max(0.6, at(i.end) - at(i.start) - 0.4)).attr("fill", i => colour(i.colour)),
+        .attr("width", i => gap(at(i.end) - at(i.start))).attr("fill", i => colour(i.colour)),
         i => i.end - i.start,
         i => `${c.lanes[i.lane]}: ${i.operations > 1 ? `${i.operations} x ` : ""}${i.name}, ${shown(i.end - i.start, c.unit)}, from ${shown(i.start, c.unit)} to ${shown(i.end, c.unit)}`);
       inside.selectAll("text").data(visible.filter(i => at(i.end) - at(i.start) > 7.2 * i.name.length + 8)).join("text")
