@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/measured_files.hpp"
+#include "cli/rungs.hpp"
 #include "cli/write_file.hpp"
 
 namespace attnsim::cli {
@@ -17,12 +18,46 @@ namespace {
 
 struct calibrate_flags {
   std::vector<std::string> measurements, logs;
-  std::string device, cluster, out, name, source;
+  std::string device, cluster, out, name, source, report;
   bool quiet = false;
 };
 
 std::string list(const char* title, const std::vector<std::string>& lines) {
   return lines.empty() ? "" : fmt::format("{}\n  {}\n", title, fmt::join(lines, "\n  "));
+}
+
+report::section list_section(const char* title, const std::vector<std::string>& lines) {
+  report::section made{.title = title, .rows = report::table({""})};
+  for (const auto& line : lines) made.rows.add({line});
+  return made;
+}
+
+/// What was fitted to what, and the profile held against the same points.
+report::page page_of(const calibration& done, const std::vector<measurement_set>& sets) {
+  std::vector<ladder_point> points;
+  for (const auto& set : sets) {
+    if (set.on == nullptr) continue;
+    auto c = *set.on;
+    c.device = done.profile;
+    for (const auto& m : set.data.points) {
+      if (m.rounds() > 0) points.push_back(compared(m, c));
+    }
+  }
+  report::page page{.title = "Calibration: " + done.profile.name,
+                    .answer = fmt::format("{} parameters fitted, {} kept from the prior",
+                                          done.fitted.size(), done.kept.size()),
+                    .warnings = done.warnings,
+                    .sections = sections_of(points),
+                    .result = {{"schema", "attnsim.calibration.1"},
+                               {"profile", done.profile.name},
+                               {"fitted", done.fitted},
+                               {"kept", done.kept},
+                               {"outliers", done.outliers},
+                               {"warnings", done.warnings}}};
+  page.sections.push_back(list_section("Fitted", done.fitted));
+  page.sections.push_back(list_section("Kept from the prior", done.kept));
+  page.sections.push_back(list_section("Far off: these points count little", done.outliers));
+  return page;
 }
 
 /// What every kernel and the profile itself are from.
@@ -73,6 +108,7 @@ void run(const calibrate_flags& flags) {
   for (const auto& line : done.fitted) notes.push_back("fitted " + line);
   for (const auto& line : done.kept) notes.push_back("kept " + line);
   write_file("--out", flags.out, to_yaml(done.profile, notes));
+  if (!flags.report.empty()) write_file("--report", flags.report, page_of(done, sets).html());
   if (flags.quiet) return;
   fmt::print("{}{}{}{}", list("fitted", done.fitted), list("kept from the prior", done.kept),
              list("far off (left little weight)", done.outliers), list("warnings", done.warnings));
@@ -95,6 +131,7 @@ void add_calibrate(CLI::App& app) {
   command->add_option("--out", flags->out, "the profile to write")->required();
   command->add_option("--name", flags->name, "its name (default: that of --device)");
   command->add_option("--source", flags->source, "its source (default: card, date and libraries)");
+  add_report(*command, flags->report);
   command->add_flag("--quiet", flags->quiet, "write only");
   command->footer(
       "Example:\n"

@@ -12,6 +12,7 @@
 #include "cli/measured_files.hpp"
 #include "cli/output.hpp"
 #include "cli/run_case.hpp"
+#include "cli/rungs.hpp"
 #include "cli/write_file.hpp"
 #include "formats/kineto.hpp"
 #include "model/error.hpp"
@@ -28,7 +29,7 @@ struct compare_flags {
   cluster_flags cluster;
   output_flags output;
   std::vector<std::string> measured;
-  std::string points, traced;
+  std::string points, traced, report;
 };
 
 /// Schedules of one problem: which was predicted to be fastest, which was.
@@ -79,13 +80,7 @@ class comparison {
   void add_measurements(const std::string& file, const cluster& c) {
     for (const auto& m : read_measurements(file).points) {
       if (m.rounds() == 0) continue;
-      const auto time = predicted_time(m.what, c);
-      const auto rung = rung_of(m.what);
-      const bool communicates = rung == "transfers" || rung == "collectives";
-      const auto& u = c.device.uncertainty;
-      const auto off = time * (communicates ? u.communication : u.compute);
-      points_.push_back({rung, fmt::format("{}: {}", c.name, describe(m.what)), time, time - off,
-                         time + off, seconds(m.median())});
+      points_.push_back(compared(m, c));
     }
   }
 
@@ -193,23 +188,18 @@ class comparison {
   std::map<std::string, contest> contests_;
 };
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
+std::string named_right(const comparison& done) {
+  const auto [right, all] = done.named_right();
+  return all == 0 ? ""
+                  : fmt::format(
+                        "fastest schedule named right in {} of {} problems whose fastest "
+                        "two differ by over 3 %",
+                        right, all);
 }
 
 std::string to_table(const comparison& done) {
-  text_table table({"rung", "points", "median error", "95 %", "in interval", "worst", "of"});
-  for (const auto& s : summarise(done.points())) {
-    table.add({s.rung, fmt::format("{}", s.points), percent(s.median), percent(s.percentile_95),
-               percent(s.inside), fmt::format("{:+.1f} %", 100 * s.worst.error()), s.worst.what});
-  }
-  auto text = table.str();
-  if (const auto [right, all] = done.named_right(); all > 0) {
-    text += fmt::format(
-        "fastest schedule named right in {} of {} problems whose fastest two differ by over 3 %\n",
-        right, all);
-  }
-  return text;
+  const auto named = named_right(done);
+  return summary_of(done.points()).str() + (named.empty() ? "" : named + "\n");
 }
 
 std::string to_csv(const std::vector<ladder_point>& points) {
@@ -246,15 +236,24 @@ ordered_json to_json(const comparison& done) {
           {"points", points}};
 }
 
+report::page page_of(const comparison& done, const std::string& cluster) {
+  return {.title = "Predicted against measured: " + cluster,
+          .answer = named_right(done),
+          .sections = sections_of(done.points()),
+          .result = to_json(done)};
+}
+
 void run(const compare_flags& flags) {
   const auto format = parse_format(flags.output.format);
   comparison done(flags);
   for (const auto& text : flags.measured) done.add(text);
   if (done.points().empty()) throw input_error("MEASURED: no points with samples");
   if (!flags.points.empty()) write_file("--points", flags.points, to_csv(done.points()));
+  if (!flags.report.empty())
+    write_file("--report", flags.report, page_of(done, flags.cluster.name).html());
   switch (format) {
     case output_format::table:
-      return fmt::print("{}", to_table(done));
+      return print_table(to_table(done));
     case output_format::csv:
       return fmt::print("{}", to_csv(done.points()));
     case output_format::json:
@@ -281,6 +280,7 @@ void add_compare(CLI::App& app) {
       "--case", flags->traced,
       "what a trace shows: flags of validate, as \"--seq 16K --heads 32 --pass forward\"");
   command->add_option("--points", flags->points, "write every point to this CSV");
+  add_report(*command, flags->report);
   flags->output.add_to(*command);
   command->callback([flags] { run(*flags); });
 }
