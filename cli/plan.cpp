@@ -120,11 +120,13 @@ std::string feasibility(const plan_request& request, const std::vector<predictio
 
 std::string advice(const cluster& c, const prediction& best) {
   const auto late = launched_late(c, best);
-  const auto& transport = c.device.transport(link_kind::network);
+  const bool one_node = c.devices_per_node >= best.ranks;
+  const auto kind = one_node ? link_kind::nvlink : link_kind::network;
   return fmt::format(
       "launch order: transfers before the kernels that hide them; the other way round #1 takes {} "
-      "({:+.1f} %)\nchannels: transfers between nodes hold {} of {} multiprocessors\n",
-      to_string(late.time), 100 * (late.time / best.time - 1), transport.channels,
+      "({:+.1f} %)\nchannels: transfers {} hold {} of {} multiprocessors\n",
+      to_string(late.time), 100 * (late.time / best.time - 1),
+      one_node ? "inside a node" : "between nodes", c.device.transport(kind).channels,
       c.device.multiprocessors);
 }
 

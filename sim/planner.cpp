@@ -230,23 +230,29 @@ void drop_unfitting(std::vector<candidate>& candidates, byte_count memory,
   std::erase_if(candidates, [&](const candidate& one) { return one.memory > memory; });
 }
 
+/// Narrower on many ranks, where a simulation takes seconds.
+plan_request affordable(plan_request request) {
+  constexpr int many_ranks = 1024;
+  if (request.ranks <= many_ranks) return request;
+  request.layout_slack = std::min(request.layout_slack, 1.1);
+  request.per_grid = 1;
+  request.most =
+      std::max(request.least, request.most * many_ranks / static_cast<std::size_t>(request.ranks));
+  return request;
+}
+
 /// Keeps what is worth predicting of candidates sorted by estimate.
 void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
-  constexpr int few_ranks = 256, many_ranks = 1024;
+  constexpr int few_ranks = 256;
   const seconds limit = sorted.front().estimate * request.slack;
-  const bool many = request.ranks > many_ranks;
-  const auto per_grid = many ? 1 : request.per_grid;
-  const auto most = many ? std::max(request.least, request.most * many_ranks /
-                                                       static_cast<std::size_t>(request.ranks))
-                         : request.most;
   std::map<std::tuple<std::string, int, int, int>, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
   std::size_t kept = 0;
   std::erase_if(sorted, [&](candidate& one) {
     const auto& s = one.chosen;
-    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses}] <= per_grid;
+    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses}] <= request.per_grid;
     const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
-    const bool close = one.estimate <= limit && kept < most;
+    const bool close = one.estimate <= limit && kept < request.most;
     const bool keep = first_of_schedule || (among_grid && (close || kept < request.least));
     kept += keep;
     one.in_detail = close || request.ranks <= few_ranks;
@@ -302,7 +308,7 @@ prediction predicted(const cluster& c, const plan_request& request, const candid
 class search {
  public:
   search(const cluster& c, const plan_request& request, const std::function<void(double)>& progress)
-      : c_(c), request_(request), progress_(progress) {}
+      : c_(c), request_(affordable(request)), progress_(progress) {}
 
   plan_result run() {
     std::vector<candidate> candidates;
@@ -347,7 +353,7 @@ class search {
   }
 
   const cluster& c_;
-  const plan_request& request_;
+  const plan_request request_;
   const std::function<void(double)>& progress_;
   plan_result result_;
   best_estimates best_;

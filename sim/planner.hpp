@@ -7,10 +7,10 @@
 //   simulation   of each schedule and grid the `per_grid` best estimates, if within `slack` of the best of all and among
 //                the `most` best, or among the `least` best; and of each schedule the best in any case
 //
-// Above 256 ranks candidates beyond `slack` keep their closed form; above 1,024 one candidate a grid is simulated and
-// `most` shrinks in proportion. The bound never exceeds the time, so it loses nothing within the slacks; the closed form
-// ignores contention between patterns, so it can be too low but hardly too high. Tests compare the result with
-// exhaustive simulation on small clusters.
+// Above 256 ranks candidates beyond `slack` keep their closed form; above 1,024 one candidate a grid is simulated,
+// `most` shrinks in proportion and `layout_slack` is 1.1 at most. The bound never exceeds the time, so it loses nothing
+// within the slacks; the closed form ignores contention between patterns, so it can be too low but hardly too high.
+// Tests compare the result with exhaustive simulation on small clusters.
 #pragma once
 
 #include <functional>

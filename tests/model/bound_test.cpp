@@ -81,7 +81,7 @@ TEST(bound, never_exceeds_what_is_predicted) {
   for (const auto* name : {"nd-h100-v5", "nd-a100-v4", "star", "pcie-8"}) {
     const int nodes = std::string(name) == "star" ? 16 : 2;
     const auto c = read_cluster(name, {.nodes = nodes});
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < 30; ++i) {
       attention a{.heads = 16, .sequence = pick<std::int64_t>({2048, 16384, 131072}, random)};
       a.kv_heads = pick<std::int64_t>({16, 4, 1}, random);
       a.mask = pick<mask_kind>({mask_kind::full, mask_kind::causal}, random);
