@@ -1,5 +1,5 @@
 // The first process polls for messages and sleeps in between, as its core has a worker too. To keep that short
-// against the work, the others ask for as many points at a time as took them a tenth of a second before.
+// against the work, the others ask for as many points at a time as took them half a second before.
 //
 // A message to the first process: a line with how many points are asked for, then a line "INDEX,ROW" a row. The answer:
 // the points' indices; none when the work is over.
@@ -19,7 +19,7 @@ namespace attnsim::sweep {
 namespace {
 
 constexpr std::chrono::milliseconds poll_interval(1);
-constexpr std::chrono::duration<double> work_at_a_time(0.1);
+constexpr std::chrono::duration<double> work_at_a_time(0.5);
 constexpr int tag = 0;
 
 bool started_by_mpi() {
