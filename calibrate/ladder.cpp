@@ -20,7 +20,7 @@ rung_summary summary_of(const std::string& rung, const std::vector<ladder_point>
   s.points = sizes.size();
   s.median = median(sizes);
   s.percentile_95 =
-      sizes[static_cast<std::size_t>(0.95 * static_cast<double>(sizes.size() - 1) + 0.5)];
+      sizes[static_cast<std::size_t>(std::lround(0.95 * static_cast<double>(sizes.size() - 1)))];
   s.inside = inside / static_cast<double>(sizes.size());
   return s;
 }
