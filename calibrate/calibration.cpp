@@ -26,10 +26,6 @@ void each(const std::vector<measurement_set>& sets, const Use& use) {
   }
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
 /// The value below which a share of the values lies.
 double quantile(std::vector<double> values, double share) {
   const auto place = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
@@ -505,14 +501,13 @@ class calibrating {
   void fit_channels(link_kind kind, const std::string& where) {
     auto& t = profile().transports[static_cast<int>(kind)];
     std::vector<double> rates;
-    double full = 0;
     each<transfer_point>(sets_, [&](const auto& p, const auto& m, const auto& set) {
       if (!set.on || p.processors == 0 || p.operation != transfer_kind::exchange) return;
       const auto flow = flow_of(p, without_costs(*set.on));
       if (flow.transport != kind) return;
       const double moving = m.median() - t.latency.value() - t.ramp.time.value();
       const double link = 1 / flow.seconds_a_byte(set.on->network);
-      full = t.efficiency * link;
+      const double full = t.efficiency * link;
       const double rate = static_cast<double>(p.bytes) / moving;
       if (rate < 0.6 * full && p.bytes > t.ramp.bytes * 16)
         rates.push_back(rate / channels_for_peers(p.processors));

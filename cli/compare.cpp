@@ -101,7 +101,7 @@ class comparison {
       throw input_error(
           "--case", "",
           "expected the traced run's flags, as \"--seq 16K --heads 32 --schedule ring\"");
-    const auto run = run_of(read_case("--case", flags_.traced), c);
+    const auto run = run_of(read_case("--case", flags_.traced), c, c.devices());
     if (run.pass == pass_kind::both)
       throw input_error("--case", flags_.traced,
                         "expected --pass forward or backward: what the trace holds");

@@ -21,8 +21,8 @@ cluster case_flags::as_measured(cluster c) const {
   return c;
 }
 
-case_flags read_case(const std::string& where, const std::string& line) {
-  case_flags flags;
+case_flags read_case(const std::string& where, const std::string& line, case_flags others) {
+  auto flags = std::move(others);
   CLI::App app;
   flags.add_to(app);
   try {
@@ -33,15 +33,15 @@ case_flags read_case(const std::string& where, const std::string& line) {
   return flags;
 }
 
-measured_run run_of(const case_flags& flags, const cluster& c) {
+measured_run run_of(const case_flags& flags, const cluster& c, int ranks) {
   auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
   if (flags.kernel != "cpu") chosen.kernel = profile_kernel(c.device, flags.kernel);
-  return {flags.as_measured(c), flags.workload.read(layout_unit(chosen.tokens, c.devices())),
-          chosen, flags.workload.read_pass()};
+  return {flags.as_measured(c), flags.workload.read(layout_unit(chosen.tokens, ranks)), chosen,
+          flags.workload.read_pass()};
 }
 
 prediction predict_case(const std::string& where, const std::string& line, const cluster& c) {
-  const auto run = run_of(read_case(where, line), c);
+  const auto run = run_of(read_case(where, line), c, c.devices());
   return predict(run.on, run.problem, run.chosen, c.devices(), run.pass);
 }
 

@@ -19,17 +19,17 @@ struct case_flags {
   cluster as_measured(cluster) const;
 };
 
-/// A line's flags. `where` is for messages.
-case_flags read_case(const std::string& where, const std::string& line);
+/// A line's flags; `others` where it says nothing. `where` is for messages.
+case_flags read_case(const std::string& where, const std::string& line, case_flags others = {});
 
-/// What a run was asked to do, on all devices of the cluster.
+/// What a run was asked to do.
 struct measured_run {
   cluster on;  ///< as measured
   attention problem;
   strategy chosen;
   pass_kind pass = pass_kind::both;
 };
-measured_run run_of(const case_flags&, const cluster&);
+measured_run run_of(const case_flags&, const cluster&, int ranks);
 
 /// The prediction of a measured run, on all devices of the cluster. `where` is for messages.
 prediction predict_case(const std::string& where, const std::string& line, const cluster&);

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include "calibrate/predicted.hpp"
-#include "report/chart.hpp"
 #include "report/comparison.hpp"
 
 namespace attnsim::cli {
-
-using report::percent;
 
 ladder_point compared(const measurement& m, const cluster& c) {
   const auto time = predicted_time(m.what, c);

@@ -258,18 +258,13 @@ validated run_case(const validate_flags& flags, const cluster& c, validate::tran
   if (flags.run.graph && flags.transport != "nccl")
     throw input_error("--cuda-graph: needs --transport nccl");
   const int ranks = flags.cluster.ranks_of(c);
-  auto chosen = flags.run.strategy.read(parse_flag("--mask", flags.run.workload.mask, parse_mask));
-  if (flags.run.kernel != "cpu")
-    chosen.kernel = validate::profile_kernel(c.device, flags.run.kernel);
-  const auto problem = flags.run.workload.read(layout_unit(chosen.tokens, ranks));
-  const auto pass = flags.run.workload.read_pass();
-  const auto on = flags.run.as_measured(c);
+  const auto run = run_of(flags.run, c, ranks);
   const validate::validation_request request{
-      .on = on,
-      .problem = problem,
-      .chosen = chosen,
+      .on = run.on,
+      .problem = run.problem,
+      .chosen = run.chosen,
       .ranks = ranks,
-      .pass = pass,
+      .pass = run.pass,
       .transport = flags.transport,
       .device = device_of(flags),
       .emulates = emulates,
@@ -278,26 +273,13 @@ validated run_case(const validate_flags& flags, const cluster& c, validate::tran
       .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
       .time_out = time_out_of(flags)};
   auto v = through ? validate::validate(request, *through) : validate::validate(request);
-  return {std::move(v), predict(on, problem, chosen, ranks, pass)};
+  return {std::move(v), predict(run.on, run.problem, run.chosen, ranks, run.pass)};
 }
 
 void require_passed(bool passed) {
   if (!passed)
     throw failed_validation(
         "the numbers differ from single-device attention by more than the tolerance");
-}
-
-/// The flags of `line` beside the common ones.
-validate_flags read_case(const validate_flags& common, const std::string& line) {
-  validate_flags flags = common;
-  CLI::App app;
-  flags.run.add_to(app);
-  try {
-    app.parse(line, false);
-  } catch (const CLI::ParseError& e) {
-    throw input_error(common.cases, line, e.what());
-  }
-  return flags;
 }
 
 /// One job for all cases; each is printed as soon as it is done.
@@ -316,7 +298,9 @@ void run_cases(const validate_flags& common, const cluster& c) {
     if (line.empty() || line.starts_with('#')) continue;
     ordered_json result{{"case", line}};
     try {
-      const auto done = run_case(read_case(common, line), c, through.get());
+      auto flags = common;  // beside those of the line
+      flags.run = read_case(common.cases, line, common.run);
+      const auto done = run_case(flags, c, through.get());
       passed = passed && done.result.passed;
       result.update(to_json(done.result, done.predicted));
       for (const auto& p : done.result.passes) {

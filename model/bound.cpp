@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/cost/kernel.hpp"
 #include "model/grid.hpp"
 #include "model/schedules/schedules.hpp"
 #include "model/tokens.hpp"
@@ -107,7 +108,7 @@ double largest_egress(const network& n, Group group_of) {
 /// Of blocks that never wait for each other.
 double highest_rate(const device_profile& device, const kernel_law& law) {
   const double per_pair =
-      (law.pass == pass_kind::backward ? 10 : 4) * static_cast<double>(law.head_dim);
+      operations({.pass = law.pass, .head_dim = law.head_dim, .pairs = 1}).value();
   return law.token > seconds()
              ? device.multiprocessors * law.slots * law.tile * per_pair / law.token.value()
              : device.peak_half.value();

@@ -133,5 +133,8 @@ std::string to_string(flop_rate rate) {
 std::string to_string(flop_count n) {
   return format_with(flop_units, n.value());
 }
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
 
 }  // namespace attnsim

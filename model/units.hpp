@@ -82,5 +82,6 @@ std::string to_string(byte_count);  ///< binary units: "64.00 GiB"
 std::string to_string(bandwidth);
 std::string to_string(flop_rate);
 std::string to_string(flop_count);
+std::string percent(double share);  ///< "12.3 %"
 
 }  // namespace attnsim

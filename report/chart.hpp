@@ -23,8 +23,4 @@ inline json series(const std::string& name, const char* colour) {
   return {{"name", name}, {"colour", colour}};
 }
 
-inline std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
 }  // namespace attnsim::report

@@ -57,13 +57,4 @@ std::vector<std::string> gpu_kernels() {
   return list;
 }
 
-std::string profile_kernel(const device_profile& device, const std::string& kernel) {
-  const std::string wanted = kernel == "cuda" ? "attnsim-cuda" : kernel;
-  std::string found;
-  for (const auto& k : device.kernels) {
-    if (k.name.substr(0, wanted.size()) == wanted) found = k.name;
-  }
-  return found;
-}
-
 }  // namespace attnsim::validate

@@ -23,8 +23,4 @@ std::unique_ptr<kernels::backend> make_device(const device_choice&);
 /// cuda, cudnn: those that were built, where there is a GPU.
 std::vector<std::string> gpu_kernels();
 
-/// The profile's kernel that predicts what `kernel` computes with: attnsim-cuda for cuda, the last that
-/// begins with cudnn for cudnn. Empty, the profile's default, where there is none.
-std::string profile_kernel(const device_profile&, const std::string& kernel);
-
 }  // namespace attnsim::validate

@@ -51,10 +51,6 @@ local_costs::local_costs(const workload& w, const device_profile& device,
   known_.resize(forms.size() * variants);
 }
 
-seconds local_costs::memory_time(byte_count traffic) const {
-  return device_.memory_time(traffic);
-}
-
 local_costs::cost local_costs::attention_cost(const operation& op, int rank) const {
   const auto& a = workload_.problem();
   const auto form = workload_.program().buffer_of(op.reads.front()).heads;
@@ -75,7 +71,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   };
   for (const auto& t : tiles) {
     const auto traffic = workload_.accumulation_traffic(op, t);
-    if (traffic > byte_count()) total.time += memory_time(traffic);
+    if (traffic > byte_count()) total.time += device_.memory_time(traffic);
     if (!a.documents.empty()) continue;
     call.rows = t.rows;
     call.cols = t.cols;
@@ -102,7 +98,7 @@ const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
     if (is_kernel(op.kind)) {
       slot = attention_cost(op, rank);
     } else if (!is_communication(op.kind)) {
-      slot.time = memory_time(workload_.memory_traffic(op));
+      slot.time = device_.memory_time(workload_.memory_traffic(op));
     }
   }
   return slot;

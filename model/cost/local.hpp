@@ -35,7 +35,6 @@ class local_costs {
   };
 
   cost attention_cost(const operation&, int rank) const;
-  seconds memory_time(byte_count) const;
   const cost& find(std::size_t op, int rank) const;
 
   const workload& workload_;

@@ -7,21 +7,9 @@
 # and log.txt. Each step writes what it has as it goes, so a run that is cut off leaves that.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 results=$2
 budget=${3:-480}
-started=$(date +%s)
-mkdir -p "$results"
-log=$results/log.txt
-libraries=$(python3 -c "import glob, sys; print(':'.join(g for p in sys.path for g in glob.glob(p + '/nvidia/*/lib')))" 2>/dev/null)
-export LD_LIBRARY_PATH="$(dirname "$program")/lib:${libraries:+$libraries:}${LD_LIBRARY_PATH:-}"
-export ATTNSIM_TOPOLOGIES="${ATTNSIM_TOPOLOGIES:-$here/../../topologies}"
-export NCCL_DEBUG="${NCCL_DEBUG:-WARN}" NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}"
-if ! "$program" --version >>"$log" 2>&1; then
-  cmake -S "$here/../.." -B "$here/../../build-gpu" -DATTNSIM_TESTS=OFF -DATTNSIM_MPI=OFF >>"$log" 2>&1 &&
-    cmake --build "$here/../../build-gpu" --target attnsim -j"$(nproc)" >>"$log" 2>&1 || { tail -n 20 "$log"; exit 1; }
-  program=$here/../../build-gpu/cli/attnsim
-fi
+. "$here/program.sh"
 nvlink=
 host_memory='env NCCL_P2P_DISABLE=1'
 sockets='env NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1'
