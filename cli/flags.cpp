@@ -148,6 +148,9 @@ void strategy_flags::add_to(CLI::App& app, bool with_schedule) {
                  "node-major, column-in-node, tile-in-node or custom:0,1,...");
   app.add_option("--kernel", kernel, "attention kernel of the device profile");
   app.add_option("--reduction", reduction, "ring or all-to-all, of partial outputs");
+  app.add_option(
+      "--merges", merges,
+      "fused or unfused: of partial outputs, by one kernel or by a framework's operations");
   app.add_option("--launch-order", launch_order,
                  "communication-first or compute-first, as frameworks often launch");
   app.add_option("--partials", partials, "storage or fp32: partial outputs on the wire");
@@ -168,6 +171,7 @@ strategy strategy_flags::read(mask_kind mask) const {
   if (!tokens.empty()) s.tokens = parse_flag("--tokens", tokens, parse_token_layout);
   if (!placement.empty()) s.placement = placement;
   if (!reduction.empty()) s.reduction = parse_flag("--reduction", reduction, parse_reduction);
+  if (!merges.empty()) s.merges = parse_flag("--merges", merges, parse_merges);
   if (!launch_order.empty())
     s.launch = parse_flag("--launch-order", launch_order, parse_launch_order);
   if (!partials.empty()) s.partials = parse_flag("--partials", partials, parse_precision);

@@ -36,10 +36,10 @@ struct workload_flags {
   pass_kind read_pass() const;
 };
 
-/// --schedule, --grid, --ulysses, --tp, --tokens, --placement, --kernel, --kv-order, --reduction, --launch-order, --partials, --gradients.
+/// --schedule, --grid, --ulysses, --tp, --tokens, --placement, --kernel, --kv-order, --reduction, --merges, --launch-order, --partials, --gradients.
 struct strategy_flags {
   std::string schedule = "ring", grid, ulysses, tensor_parallel = "1", tokens, placement, kernel,
-              order, reduction, launch_order, partials, gradients;
+              order, reduction, merges, launch_order, partials, gradients;
 
   /// `with_schedule`: predict chooses one schedule; plan has --schedules instead.
   void add_to(CLI::App&, bool with_schedule);

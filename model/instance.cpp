@@ -24,7 +24,7 @@ instance::instance(const cluster& c, const attention& a, const strategy& s, sche
       kernel_(c.device.kernel(s.kernel)),
       schedule_(std::move(program)),
       devices_(place(s.placement, schedule_.grid, c)),
-      workload_(schedule_, a, s.tokens, kernel_ == nullptr || kernel_->staircase),
+      workload_(schedule_, a, s.tokens, kernel_ == nullptr || kernel_->staircase, s.merges),
       transfers_(schedule_, c, devices_),
       costs_(workload_, c.device, kernel_) {}
 

@@ -22,6 +22,12 @@ enum class reduction_kind {
   all_to_all,  ///< one all-to-all, then one merge of all partials (TensorRT-LLM)
 };
 
+/// How a partial output is brought into the rank's own.
+enum class merge_kind {
+  fused,    ///< by one kernel, which reads both and writes one
+  unfused,  ///< by a framework's operations one by one, each over whole tensors (update_out_and_lse of ring-flash-attention)
+};
+
 struct strategy {
   std::string schedule = "ring";
   int rows = 0;  ///< R, ranks that share keys and values; 0: chosen by the schedule
@@ -35,6 +41,7 @@ struct strategy {
   std::string kernel;  ///< empty: the device's default
   kv_order order = kv_order::direct;
   reduction_kind reduction = reduction_kind::ring;
+  merge_kind merges = merge_kind::fused;
   precision partials = precision::storage;   ///< partial outputs on the wire
   precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
   launch_order launch = launch_order::communication_first;
@@ -49,8 +56,10 @@ constexpr int ranks_per_place(const strategy& s) {
 
 std::string_view name_of(kv_order);
 std::string_view name_of(reduction_kind);
+std::string_view name_of(merge_kind);
 kv_order parse_kv_order(std::string_view);
 reduction_kind parse_reduction(std::string_view);
+merge_kind parse_merges(std::string_view);
 precision parse_precision(std::string_view);
 std::string_view name_of(precision);
 

@@ -68,8 +68,9 @@ void require_layout(std::int64_t sequence, token_layout layout, std::int64_t ran
       padded, 100.0 * static_cast<double>(padded - sequence) / static_cast<double>(sequence)));
 }
 
-workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase)
-    : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase) {
+workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase,
+                   merge_kind merges)
+    : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase), merges_(merges) {
   check(a);
   const int parts = s.grid.extent_of(s.head_axis);
   require_layout(a.sequence, layout, s.chunk_total(), parts);
@@ -186,10 +187,27 @@ int workload::tile_variant(const operation& op, int rank) const {
   return query == key ? 0 : key < query ? 1 : 2;
 }
 
+/// A token's share of what unfused operations read and write beyond a fused merge: the partial in fp32 (1), its difference
+/// to the output (2), times its weight (2), and the sum (2). Log-sum-exps are small.
+std::int64_t workload::merge_bytes(tensor what, head_form form) const {
+  constexpr int further_passes = 7;
+  if (merges_ == merge_kind::fused || what != tensor::o) return 0;
+  return further_passes * token_bytes(what, precision::fp32, form);
+}
+
 byte_count workload::memory_traffic(const operation& op) const {
   byte_count total;
   for (const auto* list : {&op.reads, &op.writes}) {
     for (const auto& o : *list) total += bytes(o);
+  }
+  if (op.kind != op_kind::merge) return total;
+  for (const auto& o : op.reads) {
+    const auto form = schedule_->buffer_of(o).heads;
+    total += byte_count(schedule_->slot_count(o) * slot_tokens(form) * merge_bytes(o.what, form));
+  }
+  for (const auto& o : op.writes) {  // the first of them is only copied
+    const auto form = schedule_->buffer_of(o).heads;
+    total -= byte_count(schedule_->slot_count(o) * slot_tokens(form) * merge_bytes(o.what, form));
   }
   return total;
 }
@@ -213,7 +231,8 @@ byte_count workload::accumulation_traffic(const operation& op, const tile& t) co
     const auto form = schedule_->buffer_of(o).heads;
     const auto scratch = token_bytes(o.what, result_format(op, t), form);
     const auto place = token_bytes(o.what, format_of(*schedule_, o), form);
-    total += tokens_of(t, o) * (scratch + (adds(t, o) ? 2 : 1) * place);
+    total += tokens_of(t, o) *
+             (adds(t, o) ? scratch + 2 * place + merge_bytes(o.what, form) : scratch + place);
   }
   return byte_count(total);
 }

@@ -7,6 +7,7 @@
 #include "model/attention.hpp"
 #include "model/heads.hpp"
 #include "model/schedule.hpp"
+#include "model/strategy.hpp"
 #include "model/tokens.hpp"
 
 namespace attnsim {
@@ -15,7 +16,8 @@ class workload {
  public:
   /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
   /// sequence is not a multiple of the layout's unit; says which padding would do.
-  workload(const schedule&, const attention&, token_layout, bool staircase);
+  workload(const schedule&, const attention&, token_layout, bool staircase,
+           merge_kind = merge_kind::fused);
 
   const schedule& program() const { return *schedule_; }
   const attention& problem() const { return attention_; }
@@ -75,6 +77,7 @@ class workload {
 
  private:
   std::int64_t format_bytes(tensor, precision) const;
+  std::int64_t merge_bytes(tensor, head_form) const;
   token_set tokens_of_chunk(int chunk) const;
   token_set tokens_of_slot(int slot) const;
 
@@ -82,6 +85,7 @@ class workload {
   attention attention_;
   token_layout layout_;
   bool staircase_;
+  merge_kind merges_;
   bool even_heads_;
 };
 

@@ -120,8 +120,8 @@ void bind_strategy(py::module_& m) {
                        const py::object& ulysses, const py::object& tp, const py::object& tokens,
                        const py::object& placement, const py::object& kernel,
                        const py::object& kv_order, const py::object& reduction,
-                       const py::object& launch_order, const py::object& partials,
-                       const py::object& gradients) {
+                       const py::object& merges, const py::object& launch_order,
+                       const py::object& partials, const py::object& gradients) {
              wanted_strategy wanted;
              auto& flags = wanted.flags;
              flags.schedule = schedule;
@@ -133,6 +133,7 @@ void bind_strategy(py::module_& m) {
              flags.kernel = text_of(kernel);
              flags.order = text_of(kv_order);
              flags.reduction = text_of(reduction);
+             flags.merges = text_of(merges);
              flags.launch_order = text_of(launch_order);
              flags.partials = text_of(partials);
              flags.gradients = text_of(gradients);
@@ -143,8 +144,8 @@ void bind_strategy(py::module_& m) {
            py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
            py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
            py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
-           py::arg("launch_order") = py::none(), py::arg("partials") = py::none(),
-           py::arg("gradients") = py::none(),
+           py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
+           py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
            "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
            "values.\nThe values are those of the flags of attnsim predict.")
       .def_property_readonly(

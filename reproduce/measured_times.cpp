@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <sstream>
 
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
@@ -24,6 +25,7 @@ strategy strategy_of(const published_row& row) {
           .ulysses = static_cast<int>(row.integer("ulysses")),
           .tokens = parse_token_layout(row.text("tokens")),
           .kernel = row.text("kernel"),
+          .merges = parse_merges(row.text_or("merges", "fused")),
           .gradients = parse_precision(row.text("gradients"))};
 }
 
@@ -36,11 +38,29 @@ attention problem_of(const published_row& row) {
           .mask = parse_mask(row.text("mask"))};
 }
 
-double predicted_ms(const published_row& row) {
-  const auto s = strategy_of(row);
+using change = void (*)(attention&, strategy&);
+
+double predicted_ms(const published_row& row, attention problem, change other) {
+  auto s = strategy_of(row);
+  if (other) other(problem, s);
   const int ranks = s.rows * s.cols * s.ulysses;
-  const auto p = predict(cluster_of(row), problem_of(row), s, ranks, parse_pass(row.text("pass")));
+  const auto p = predict(cluster_of(row), problem, s, ranks, parse_pass(row.text("pass")));
   return p.time.value() * 1e3;
+}
+
+/// Of a row with several lists of documents, "8192+8192|16384", the mean.
+double predicted_ms(const published_row& row, change other = nullptr) {
+  double sum = 0;
+  int lists = 0;
+  std::istringstream all(row.text_or("documents", "0"));
+  for (std::string list; std::getline(all, list, '|'); ++lists) {
+    auto problem = problem_of(row);
+    std::istringstream lengths(list);
+    for (std::string tokens; std::getline(lengths, tokens, '+');)
+      if (tokens != "0") problem.documents.push_back(std::stoll(tokens));
+    sum += predicted_ms(row, problem, other);
+  }
+  return sum / lists;
 }
 
 /// Kendall's tau: of all pairs that the published times tell apart, those in the predicted order less the others, over all.
@@ -78,7 +98,8 @@ std::string mean_tau(const std::vector<point>& points) {
 
 }  // namespace
 
-result measured_times(const std::string& table, std::vector<std::string> notes) {
+result measured_times(const std::string& table, std::vector<std::string> assumptions,
+                      const std::vector<other_assumption>& others, std::vector<std::string> notes) {
   const auto rows = published(table);
   result r{.unit = "ms"};
   for (const auto& row : rows)
@@ -86,7 +107,16 @@ result measured_times(const std::string& table, std::vector<std::string> notes) 
   std::vector<std::size_t> all(rows.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   parallel_for_each(all, [&](std::size_t i) { r.points[i].predicted = predicted_ms(rows[i]); });
+  for (const auto& other : others) {
+    for (const auto& row : rows) {
+      const auto series = row.text("series");
+      if (!series.starts_with(other.series)) continue;
+      r.what_ifs.push_back({other.text, fmt::format("{}: {}", series, row.text("figure")),
+                            row.number("time_ms"), predicted_ms(row, other.change)});
+    }
+  }
   r.assumptions = {"device profiles and clusters as shipped; nothing is fitted to this table"};
+  std::move(assumptions.begin(), assumptions.end(), std::back_inserter(r.assumptions));
   r.notes = {mean_tau(r.points)};
   std::move(notes.begin(), notes.end(), std::back_inserter(r.notes));
   return r;

@@ -1,6 +1,8 @@
 // The studies behind the table of study.cpp: one file each.
 #pragma once
 
+#include "model/attention.hpp"
+#include "model/strategy.hpp"
 #include "reproduce/study.hpp"
 
 namespace attnsim::reproduce {
@@ -8,8 +10,17 @@ namespace attnsim::reproduce {
 result attention2d_a100();
 result attention2d_h100();
 result mesh();
+
+/// Another assumption about the rows of some series, whose predictions are shown beside the counted ones.
+struct other_assumption {
+  std::string text;
+  std::string series;  ///< how their names begin
+  void (*change)(attention&, strategy&);
+};
 /// ring-flash-attention, usp, magiattention; `notes` say why large errors are large.
-result measured_times(const std::string& table, std::vector<std::string> notes);
+result measured_times(const std::string& table, std::vector<std::string> assumptions,
+                      const std::vector<other_assumption>& others, std::vector<std::string> notes);
+
 result tensorrt_llm();
 result flash_attention();
 result nccl_tests();

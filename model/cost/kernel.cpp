@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 
 namespace attnsim {
 namespace {
 
-constexpr double tile = 128;         ///< rows (forward) or columns (backward) of one thread block
+constexpr double tile = 128;  ///< rows (forward) or columns (backward) of one thread block
+/// Part of a backward tile's fixed time that is in truth its rows', in kernels of their own (delta before, the conversion
+/// of dQ after). Rectangles from squares: least errors at 0.6 (cuDNN 9.19 on H200) and 0.7 (attnsim-cuda).
+constexpr double row_share = 0.65;
 constexpr double last_step = 0.25;   ///< part of a step over which a further one comes in
 constexpr double waves_in_step = 6;  ///< after so many, thread blocks no longer end together
 
@@ -65,35 +69,37 @@ double log_lerp(double from, double to, double weight) {
   return from * std::pow(to / from, weight);
 }
 
-/// A tile's time is a fixed part (prologue, epilogue) and a part that grows with its loop: linear
-/// between the measured lengths. Below them the first two go on, with a fixed part of at least a
+/// Time of a tile's loop, from that at measured lengths. It has a fixed part (prologue, epilogue) and a part that grows
+/// with its length: linear between the measured lengths. Below them the first two go on, with a fixed part of at least a
 /// tile's width; above, the last rate does.
-template <typename Rates>
-double rate_of_loop(const std::vector<double>& lengths, const Rates& rate_at, double length) {
-  if (length >= lengths.back()) return rate_at(lengths.size() - 1);
+template <typename Times>
+double loop_time(const std::vector<double>& lengths, const Times& time_at, double length) {
+  if (length >= lengths.back()) return time_at(lengths.size() - 1) * length / lengths.back();
   if (length < lengths.front()) {
-    const double shortest = lengths[0] / rate_at(0);
-    double slope = shortest / (tile + lengths[0]);
-    if (lengths.size() > 1) {
-      const double measured = (lengths[1] / rate_at(1) - shortest) / (lengths[1] - lengths[0]);
-      slope = std::clamp(measured, 0.0, slope);
-    }
-    return length / (shortest - slope * (lengths[0] - length));
+    double slope = time_at(0) / (tile + lengths[0]);
+    if (lengths.size() > 1)
+      slope = std::clamp((time_at(1) - time_at(0)) / (lengths[1] - lengths[0]), 0.0, slope);
+    return time_at(0) - slope * (lengths[0] - length);
   }
   const auto i = segment(lengths, length);
-  const double before = lengths[i] / rate_at(i), after = lengths[i + 1] / rate_at(i + 1);
-  return length / std::lerp(before, after, (length - lengths[i]) / (lengths[i + 1] - lengths[i]));
+  return std::lerp(time_at(i), time_at(i + 1),
+                   (length - lengths[i]) / (lengths[i + 1] - lengths[i]));
 }
 
-/// A square table gives a full device's rate by the loop's length; the call fills what it can.
+/// A square table gives a full device's time by the loop's length; the call fills what it can. What rows take by
+/// themselves fills the device.
 double rate_by_square(const kernel_table& table, const loop_nest& loops, double length,
                       mask_kind mask, int multiprocessors) {
-  const auto units = static_cast<double>(table.heads);
-  const auto rate_at = [&](std::size_t i) {
-    const loop_nest measured{table.rows[i], table.rows[i], units};
-    return table.rates[i].value() / fill(measured, table.mask, multiprocessors);
+  const auto& sides = table.rows;
+  const auto measured = [&](std::size_t i) { return sides[i] / table.rates[i].value(); };
+  const double a_row =
+      table.pass == pass_kind::backward ? row_share * loop_time(sides, measured, 0) : 0;
+  const auto of_tile = [&](std::size_t i) {
+    const loop_nest square{sides[i], sides[i], static_cast<double>(table.heads)};
+    return (measured(i) - a_row) * fill(square, table.mask, multiprocessors);
   };
-  return rate_of_loop(table.rows, rate_at, length) * fill(loops, mask, multiprocessors);
+  const double tiles = loop_time(sides, of_tile, length) / fill(loops, mask, multiprocessors);
+  return loops.outer * length / (loops.outer * tiles + loops.inner * a_row);
 }
 
 /// A grid is read where as many tiles run in parallel, over all heads, as in the call; between its
@@ -105,11 +111,11 @@ double rate_by_grid(const kernel_table& table, const loop_nest& loops, double le
   const auto& lengths = transposed ? table.rows : table.cols;
   const auto units = static_cast<double>(table.heads);
   const auto rate_of = [&](std::size_t i) {
-    const auto rate_at = [&](std::size_t j) {
+    const auto time_at = [&](std::size_t j) {
       const auto row = transposed ? j : i, col = transposed ? i : j;
-      return table.rates[row * table.cols.size() + col].value();
+      return lengths[j] / table.rates[row * table.cols.size() + col].value();
     };
-    return rate_of_loop(lengths, rate_at, length);
+    return length / loop_time(lengths, time_at, length);
   };
   const double parallel = steps(loops.outer / tile) * tile * loops.units / units;
   const double measured = std::clamp(parallel, outers.front(), outers.back());
@@ -135,52 +141,72 @@ double rate_by(const kernel_table& table, const loop_nest& loops, mask_kind mask
   return std::min(rate, std::max_element(table.rates.begin(), table.rates.end())->value());
 }
 
-/// The tables of one pass and mask next to a head dimension; both null when there are none.
-struct neighbours {
-  const kernel_table* below = nullptr;
-  const kernel_table* above = nullptr;
-};
-
-neighbours tables_near(const kernel_profile& kernel, pass_kind pass, mask_kind mask,
-                       std::int64_t head_dim) {
-  neighbours near;
-  for (const auto& table : kernel.tables) {
-    if (table.pass != pass || table.mask != mask) continue;
-    const auto dim = table.head_dim;
-    if (dim <= head_dim && (!near.below || dim > near.below->head_dim)) near.below = &table;
-    if (dim >= head_dim && (!near.above || dim < near.above->head_dim)) near.above = &table;
-  }
-  if (!near.below) near.below = near.above;
-  if (!near.above) near.above = near.below;
-  return near;
-}
-
-/// Tables of the mask, or of the other one where it was not measured.
-neighbours tables_for(const kernel_profile& kernel, const kernel_call& call, mask_kind mask) {
-  const auto other = mask == mask_kind::full ? mask_kind::causal : mask_kind::full;
-  const auto near = tables_near(kernel, call.pass, mask, call.head_dim);
-  return near.below ? near : tables_near(kernel, call.pass, other, call.head_dim);
+/// The time of a call of any head dimension from the times of the `measured` ones. Between two, linear: what the softmax
+/// takes of a pair does not grow with the dimension. Below the smallest, its time by the same line, through what it and
+/// the next take of a pair in long loops (`of_pair`). Above the largest, or beside the only one, at its rate.
+template <typename Time, typename PairTime>
+seconds time_at_head_dim(const std::set<std::int64_t>& measured, std::int64_t head_dim,
+                         const Time& time_at, const PairTime& of_pair) {
+  if (measured.contains(head_dim)) return time_at(head_dim);
+  const auto ratio = [&](std::int64_t other) {
+    return static_cast<double>(head_dim) / static_cast<double>(other);
+  };
+  auto above = measured.upper_bound(head_dim);
+  if (above == measured.end() || measured.size() == 1)
+    return ratio(*measured.rbegin()) * time_at(*measured.rbegin());
+  const bool below_all = above == measured.begin();
+  if (below_all) ++above;
+  const auto from = *std::prev(above), to = *above;
+  const double way = static_cast<double>(head_dim - from) / static_cast<double>(to - from);
+  if (!below_all) return time_at(from) + way * (time_at(to) - time_at(from));
+  return std::max(ratio(from), 1 + way * (of_pair(to) / of_pair(from) - 1)) * time_at(from);
 }
 
 double operations_per_pair(pass_kind pass, std::int64_t head_dim) {
   return (pass == pass_kind::backward ? 10.0 : 4.0) * static_cast<double>(head_dim);
 }
 
+const kernel_table* table_for(const kernel_profile& kernel, pass_kind pass, mask_kind mask,
+                              std::int64_t head_dim) {
+  for (const auto& t : kernel.tables) {
+    if (t.pass == pass && t.mask == mask && t.head_dim == head_dim) return &t;
+  }
+  return nullptr;
+}
+
+std::set<std::int64_t> measured_head_dims(const kernel_profile& kernel, pass_kind pass,
+                                          mask_kind mask) {
+  std::set<std::int64_t> found;
+  for (const auto& t : kernel.tables) {
+    if (t.pass == pass && t.mask == mask) found.insert(t.head_dim);
+  }
+  return found;
+}
+
 /// Time of the whole rectangle (full) or of half of it (causal).
 seconds time_of(const device_profile& device, const kernel_profile& kernel, const kernel_call& call,
                 const loop_nest& loops, mask_kind mask) {
-  const auto [below, above] = tables_for(kernel, call, mask);
-  double rate = rate_by(*below, loops, mask, device.multiprocessors);
-  if (above->head_dim > below->head_dim) {
-    rate = log_lerp(
-        rate, rate_by(*above, loops, mask, device.multiprocessors),
-        log_weight(static_cast<double>(below->head_dim), static_cast<double>(above->head_dim),
-                   static_cast<double>(call.head_dim)));
+  auto measured = mask;
+  auto head_dims = measured_head_dims(kernel, call.pass, measured);
+  if (head_dims.empty()) {
+    measured = mask == mask_kind::full ? mask_kind::causal : mask_kind::full;
+    head_dims = measured_head_dims(kernel, call.pass, measured);
   }
   const double pairs =
       loops.outer * loops.inner * loops.units * (mask == mask_kind::causal ? 0.5 : 1);
-  return flop_count(operations_per_pair(call.pass, call.head_dim) * pairs) /
-         std::min(flop_rate(rate), device.peak(call.dtype));
+  const auto table = [&](std::int64_t head_dim) -> const kernel_table& {
+    return *table_for(kernel, call.pass, measured, head_dim);
+  };
+  return time_at_head_dim(
+      head_dims, call.head_dim,
+      [&](std::int64_t head_dim) {
+        const double rate = rate_by(table(head_dim), loops, mask, device.multiprocessors);
+        return flop_count(operations_per_pair(call.pass, head_dim) * pairs) /
+               std::min(flop_rate(rate), device.peak(call.dtype));
+      },
+      [&](std::int64_t head_dim) {
+        return operations_per_pair(call.pass, head_dim) / table(head_dim).rates.back().value();
+      });
 }
 
 /// Linear in the visible pairs from a triangle's time to the rectangle's; with fewer pairs than a
@@ -239,19 +265,36 @@ const kernel_law* law_for(const kernel_profile& kernel, const kernel_call& call,
   return best;
 }
 
-/// A block's work grows with the head dimension, its start does not.
+/// But for the start, which does not grow with the head dimension.
 seconds time_by_law(const device_profile& device, const kernel_law& law, const kernel_call& call,
                     const loop_nest& loops, mask_kind mask) {
   const auto t = terms_of(law, loops, mask, group_of(call), device.multiprocessors);
   const auto rows = static_cast<double>(call.batch * call.heads * call.rows);
-  return law.start + static_cast<double>(call.head_dim) / static_cast<double>(law.head_dim) *
-                         (t.blocks * law.block + t.tokens * law.token + rows * law.row);
+  return t.blocks * law.block + t.tokens * law.token + rows * law.row;
 }
 
 seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
                      const kernel_call& call) {
+  std::set<std::int64_t> head_dims;
+  for (const auto& law : kernel.laws) {
+    if (law.pass == call.pass) head_dims.insert(law.head_dim);
+  }
   return masked_time(call, loops_of(call), [&](const auto& loops, mask_kind mask) {
-    return time_by_law(device, *law_for(kernel, call, mask), call, loops, mask);
+    const auto law = [&](std::int64_t head_dim) -> const kernel_law& {
+      auto measured = call;
+      measured.head_dim = head_dim;
+      return *law_for(kernel, measured, mask);
+    };
+    const auto working = time_at_head_dim(
+        head_dims, call.head_dim,
+        [&](std::int64_t head_dim) {
+          return time_by_law(device, law(head_dim), call, loops, mask);
+        },
+        [&](std::int64_t head_dim) {
+          const auto& l = law(head_dim);
+          return l.token.value() / (l.tile * l.slots);
+        });
+    return law(call.head_dim).start + working;
   });
 }
 

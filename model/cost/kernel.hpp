@@ -11,13 +11,15 @@
 //            the plateau. Rectangles and triangles of one mean loop length run at nearly one rate
 //   waves    tiles beyond a whole number per multiprocessor make it wait; fewer leave some idle
 //   mask     between a triangle and the rectangle around it, time is linear in the visible pairs
-//   between  head dimensions, and rows of a grid, the rate is interpolated in log space; above the
-//            largest size it stays. Grids are best measured at whole tiles: calls are read as such
+//   rows     backward, rows take time of their own besides (delta, conversion of dQ), tiles or not
+//   between  head dimensions, and below the smallest, time is linear (the softmax does not shrink);
+//            between rows of a grid the rate is interpolated in log space; above the largest it stays.
+//            Grids are best measured at whole tiles: calls are read as such
 // so time grows continuously with rows, columns, pairs and heads. No rate exceeds the table's
 // largest or the peak.
 //
 // A kernel with a law (device.hpp, kernel_law) needs no table: its blocks' times add up. Between the masks it is read as
-// tables are; of another head dimension by the ratio of the dimensions.
+// tables are, as are other head dimensions.
 //
 // Where a device has no table for the pass, and for fp32, a roofline stands in: the larger of
 // operations / (roofline_efficiency x peak) and bytes / memory bandwidth.

@@ -68,7 +68,7 @@ class Strategy:
 
     def __init__(self, schedule: str = "ring", *, grid: tuple[int, int] | str | None = None,
                  ulysses: int | None = None, tp: int = 1, tokens: str | None = None, placement: str | None = None,
-                 kernel: str | None = None, kv_order: str | None = None, reduction: str | None = None,
+                 kernel: str | None = None, kv_order: str | None = None, reduction: str | None = None, merges: str | None = None,
                  launch_order: str | None = None, partials: str | None = None,
                  gradients: str | None = None) -> None: ...
     @property

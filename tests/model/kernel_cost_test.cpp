@@ -220,15 +220,38 @@ TEST(kernel_cost, agrees_with_measurements_that_made_no_table) {
   }
 }
 
-TEST(kernel_cost, interpolates_between_head_dimensions_in_log_space) {
+// A pair's time is in proportion to head dimension / rate. At 8192: 64 / 496 and 128 / 646, 96 in the middle. In the
+// longest loops 64 / 497 and 128 / 648, and 32 half their difference below the first.
+TEST(kernel_cost, time_is_linear_in_the_head_dimension) {
   const auto h100 = shipped("h100-sxm5");
   const auto* fa3 = h100.kernel("fa3");
   auto call = block(8192, 8192);
   call.head_dim = 96;
-  const double weight = std::log(96.0 / 64) / std::log(128.0 / 64);
-  EXPECT_NEAR(rate(h100, fa3, call), 496e12 * std::pow(646.0 / 496, weight), 1e6);
+  EXPECT_NEAR(rate(h100, fa3, call), 96e12 / ((64 / 496.0 + 128 / 646.0) / 2), 1e6);
   call.head_dim = 32;
-  EXPECT_NEAR(rate(h100, fa3, call), 496e12, 1e6);
+  const double less = 1 - 0.5 * ((128 / 648.0) / (64 / 497.0) - 1);
+  EXPECT_NEAR(rate(h100, fa3, call), 32e12 / (less * 64 / 496.0), 1e6);
+  call.head_dim = 512;
+  EXPECT_NEAR(rate(h100, fa3, call), 746e12, 1e6);
+}
+
+// Squares of s take (640 + s) s a head, full multiprocessors: 640 of a column's time are fixed, 0.65 x 640 = 416 of it a
+// row's. 12,800 columns of 1280 rows: 12800 (1920 - 416) + 1280 x 416. The other way round: 1280 (13440 - 416) + 12800 x 416.
+TEST(kernel_cost, backward_rows_take_time_of_their_own) {
+  const auto square = [](double s) { return tflops(500 * s / (640 + s)); };
+  const auto kernel = kernel_of({.pass = pass_kind::backward,
+                                 .heads = 100,
+                                 .rows = {1280, 12800},
+                                 .cols = {1280, 12800},
+                                 .square = true,
+                                 .rates = {square(1280), square(12800)}});
+  const double pairs = 1280.0 * 12800;
+  const double wide = 12800 * (1920.0 - 416) + 1280 * 416,
+               high = 1280 * (13440.0 - 416) + 12800 * 416;
+  EXPECT_NEAR(rate(plain_device(), &kernel, backward(block(1280, 12800, 100))),
+              500e12 * pairs / wide, 1e6);
+  EXPECT_NEAR(rate(plain_device(), &kernel, backward(block(12800, 1280, 100))),
+              500e12 * pairs / high, 1e6);
 }
 
 TEST(kernel_cost, short_loops_pay_for_their_fixed_part) {
@@ -550,6 +573,23 @@ TEST(kernel_law, half_the_head_dimension_takes_half_as_long_but_for_the_start) {
   auto call = block(256, 1000, 5);
   call.head_dim = 64;
   EXPECT_NEAR(law_time(forward_law, call), 9, 1e-9);
+}
+
+// One round of blocks: 2 + 10 us at 128, 1 + 7 us at 64; in between, and below by the times of a token, 10 and 7 ns.
+TEST(kernel_law, time_is_linear_in_the_head_dimension) {
+  auto device = device_with_law(forward_law);
+  auto small = forward_law;
+  small.head_dim = 64;
+  small.block = seconds(1e-6);
+  small.token = seconds(7e-9);
+  device.kernels[0].laws.push_back(small);
+  auto call = block(256, 1000, 5);
+  const auto time = [&](std::int64_t head_dim) {
+    call.head_dim = head_dim;
+    return busy_seconds(device, &device.kernels[0], call) * 1e6;
+  };
+  EXPECT_NEAR(time(96), 3 + (12 + 8) / 2.0, 1e-9);
+  EXPECT_NEAR(time(32), 3 + 8 * (1 - 0.5 * (10 / 7.0 - 1)), 1e-9);
 }
 
 TEST(kernel_law, runs_faster_from_idle_and_leaves_room_between_its_waves) {

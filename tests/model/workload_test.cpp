@@ -310,6 +310,42 @@ TEST(workload, causal_balance_of_striped_ring_is_within_its_bound) {
   }
 }
 
+// 4 tokens of 16 heads of 64 in batches of 2: 8192 elements. A ring step adds its partial to the output: 2 bytes read, 4
+// read and 4 written. One operation at a time: to fp32 (2 read, 4 written), difference (8, 4), times weight (4, 4), sum
+// (8, 4), together 38. The log-sum-exps, of which there are 128, take 12 bytes either way.
+TEST(workload, unfused_merges_read_and_write_more) {
+  const auto a = problem(4, 1);
+  const auto program =
+      make_schedule({.schedule = "ring", .rows = 4, .cols = 1}, a, pass_kind::forward);
+  const auto of_second_step = [&](merge_kind merges) {
+    const workload w(program, a, token_layout::contiguous, true, merges);
+    int steps = 0;
+    for (const auto& op : program.program) {
+      if (is_kernel(op.kind) && ++steps == 2)
+        return w.accumulation_traffic(op, w.tiles(op, 0).front()).value();
+    }
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(of_second_step(merge_kind::fused), 8192 * 10 + 128 * 12);
+  EXPECT_EQ(of_second_step(merge_kind::unfused), 8192 * 38 + 128 * 12);
+}
+
+// Two partial outputs of a row become one: each is read and the result written in 2 bytes, 28 more of unfused fp32 steps.
+TEST(workload, unfused_merges_of_partials_that_were_sent) {
+  const auto a = problem(4, 1);
+  const auto program =
+      make_schedule({.schedule = "attention2d", .rows = 2, .cols = 2}, a, pass_kind::forward);
+  const auto traffic = [&](merge_kind merges) {
+    const workload w(program, a, token_layout::contiguous, true, merges);
+    std::int64_t bytes = 0;
+    for (const auto& op : program.program) {
+      if (op.kind == op_kind::merge) bytes += w.memory_traffic(op).value();
+    }
+    return bytes;
+  };
+  EXPECT_EQ(traffic(merge_kind::unfused) - traffic(merge_kind::fused), 8192 * 28);
+}
+
 TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
   const attention a{.heads = 8, .kv_heads = 8, .sequence = 1001};
   const auto program =

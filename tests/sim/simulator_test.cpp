@@ -117,7 +117,8 @@ TEST(simulator, classes_of_ranks_give_the_result_of_all_ranks) {
             if (!algorithm.refusal(s, a).empty()) continue;
             for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
               const double all = duration(c, a, s, pass, false);
-              EXPECT_NEAR(duration(c, a, s, pass, true), all, all * 1e-9 + 2e-12)
+              constexpr double rounded = 1e-11;  // each of some dozen events to a picosecond
+              EXPECT_NEAR(duration(c, a, s, pass, true), all, all * 1e-9 + rounded)
                   << name << " " << s.schedule << " " << rows << "x" << cols << " " << name_of(pass)
                   << slow;
             }
