@@ -289,6 +289,7 @@ class calibrating {
     double rounds = 0;     ///< of a ring
     double per_byte = 0;   ///< seconds, on links of full efficiency
     double time = 0;
+    bool steady = false;  ///< seen several times, half of them within three tenths
     std::string name;
   };
 
@@ -298,9 +299,15 @@ class calibrating {
     return bare;
   }
 
+  static bool is_steady(const measurement& m) {
+    const auto& times = m.samples.at("time_s");
+    return times.size() >= 3 && quantile(times, 0.75) - quantile(times, 0.25) < 0.3 * median(times);
+  }
+
   void add_row(std::vector<transfer_row>& rows, link_kind kind, const transfer_point& p,
-               const cluster& bare, double time, const std::string& name) const {
-    transfer_row row{.what = p, .flow = flow_of(p, bare), .time = time, .name = name};
+               const cluster& bare, double time, bool steady, const std::string& name) const {
+    transfer_row row{
+        .what = p, .flow = flow_of(p, bare), .time = time, .steady = steady, .name = name};
     if (row.flow.transport != kind) return;
     const bool ring = p.operation == transfer_kind::all_gather ||
                       p.operation == transfer_kind::reduce_scatter ||
@@ -329,7 +336,8 @@ class calibrating {
         if (!p || p->processors > 0 || p->at_once > 1 || p->also > 0 || p->bytes == 0 ||
             m.rounds() == 0)
           continue;
-        add_row(rows, kind, *p, bare, m.median(), fmt::format("{}: {}", set.file, describe(*p)));
+        add_row(rows, kind, *p, bare, m.median(), is_steady(m),
+                fmt::format("{}: {}", set.file, describe(*p)));
       }
     }
     for (const auto& log : logs_) add_log(rows, kind, log);
@@ -355,50 +363,16 @@ class calibrating {
                              .members = ranks,
                              .bytes = whole ? row.bytes : row.bytes / ranks};
       if (p.bytes > 0)
-        add_row(rows, kind, p, bare, row.out_of_place.time_us * 1e-6,
+        add_row(rows, kind, p, bare, row.out_of_place.time_us * 1e-6, false,
                 fmt::format("{}:{}: {}", set.file, row.line, describe(p)));
     }
   }
 
-  // Messages (send, exchange, all-to-all) and rings are fitted apart: two systems of the same form.
-  //   column   messages             rings
-  //   fixed    latency              collective_latency
-  //   step                          step_latency
-  //   ramp     ramp                 collective_ramp
-  //   rate     1 / efficiency       1 / collective_efficiency
-  //   other    1 / one_way_eff.     1 / all_reduce_efficiency
-  enum column { fixed, step, ramp, rate, other, columns };
+  // Messages (send, exchange, all-to-all) and rings are fitted apart; a send alone and an all-reduce have a rate and a ramp
+  // of their own. The rate is that of the largest sizes, the latency that of the smallest, the ramp what is left at each size.
 
   static bool is_other(const transfer_row& r) {
     return r.what.operation == transfer_kind::send || r.what.operation == transfer_kind::all_reduce;
-  }
-
-  static std::vector<column> columns_of(const std::vector<transfer_row>& rows) {
-    std::set<column> used{fixed, ramp};
-    std::set<double> rounds;
-    for (const auto& r : rows) {
-      used.insert(is_other(r) ? other : rate);
-      rounds.insert(r.rounds);
-    }
-    if (rounds.size() > 1) used.insert(step);
-    return {used.begin(), used.end()};
-  }
-
-  static linear_fit fit_rows(const std::vector<transfer_row>& rows, const message_ramp& shape,
-                             const std::vector<column>& used) {
-    const auto n = static_cast<Eigen::Index>(rows.size());
-    Eigen::MatrixXd all = Eigen::MatrixXd::Zero(n, columns);
-    Eigen::VectorXd time(n);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      const auto& r = rows[static_cast<std::size_t>(i)];
-      const double bytes = r.flow.bytes;
-      all(i, fixed) = 1;
-      all(i, step) = r.rounds;
-      all(i, ramp) = shape.of(bytes).value();
-      all(i, is_other(r) ? other : rate) = bytes * r.per_byte;
-      time[i] = std::max(r.time - r.flow.latency.fixed.value(), 0.1 * r.time);
-    }
-    return robust_fit(all(Eigen::all, used), time);
   }
 
   void fit_transport(link_kind kind) {
@@ -406,95 +380,221 @@ class calibrating {
     auto rows = rows_of(kind);
     const auto middle = std::stable_partition(rows.begin(), rows.end(),
                                               [](const auto& r) { return r.rounds == 0; });
-    const std::vector<transfer_row> messages(rows.begin(), middle), rings(middle, rows.end());
+    std::vector<transfer_row> messages(rows.begin(), middle), rings(middle, rows.end());
     auto& t = profile().transports[static_cast<int>(kind)];
+    residuals_of_transport_.clear();
     fit_group(where, messages,
-              {{"latency", &t.latency},
-               {"", nullptr},
-               {"ramp", &t.ramp.time},
-               &t.ramp,
-               {"efficiency", &t.efficiency},
-               {"one_way_efficiency", &t.one_way_efficiency}});
+              {.latency = {"latency", &t.latency},
+               .step = {"", nullptr},
+               .usual = {"efficiency", &t.efficiency, &t.ramp},
+               .other = {"one_way_efficiency", &t.one_way_efficiency, &t.one_way_ramp}});
     fit_group(where, rings,
-              {{"collective_latency", &t.collective_latency},
-               {"step_latency", &t.step_latency},
-               {"collective_ramp", &t.collective_ramp.time},
-               &t.collective_ramp,
-               {"collective_efficiency", &t.collective_efficiency},
-               {"all_reduce_efficiency", &t.all_reduce_efficiency}});
+              {.latency = {"collective_latency", &t.collective_latency},
+               .step = {"step_latency", &t.step_latency},
+               .usual = {"collective_efficiency", &t.collective_efficiency, &t.collective_ramp},
+               .other = {"all_reduce_efficiency", &t.all_reduce_efficiency, &t.all_reduce_ramp}});
     const bool only_all_reduce =
         !rings.empty() &&
         std::all_of(rings.begin(), rings.end(), [](const auto& r) { return is_other(r); });
     if (only_all_reduce) {
       t.collective_efficiency = t.all_reduce_efficiency;
+      t.collective_ramp = t.all_reduce_ramp;
       result_.warnings.push_back(
           where +
           ": only all-reduce was measured; all-gather and reduce-scatter are taken to move "
           "data at its rate, which in-network reduction (NVLS, SHARP) makes faster than theirs");
     }
+    if (!residuals_of_transport_.empty()) {
+      t.uncertainty = interval_of(residuals_of_transport_);
+      fitted(where + ".uncertainty", percent(t.uncertainty), residuals_of_transport_.size());
+    }
+    transfer_residuals_.insert(transfer_residuals_.end(), residuals_of_transport_.begin(),
+                               residuals_of_transport_.end());
     fit_channels(kind, where);
     fit_sharing(kind, where);
     fit_messages(kind, where);
   }
 
-  template <typename Value>
-  struct named {
+  struct latency_field {
     const char* name;
-    Value* to;
+    seconds* to;
+  };
+  struct rate_field {
+    const char* name;
+    double* to;
+    message_ramp* ramp;
   };
   struct group_fields {
-    named<seconds> fixed, step, ramp;
-    message_ramp* shape;
-    named<double> rate, other;
+    latency_field latency, step;
+    rate_field usual, other;
   };
 
   void fit_group(const std::string& where, const std::vector<transfer_row>& rows,
                  const group_fields& fields) {
     constexpr std::size_t enough = 4;
     if (rows.size() < enough)
-      return kept(fmt::format("{}.{} and its like", where, fields.rate.name),
+      return kept(fmt::format("{}.{} and its like", where, fields.usual.name),
                   "fewer than 4 such transfers");
-    const auto used = columns_of(rows);
-    linear_fit best;
-    double least = 0;
-    for (const int order : {1, 2, 4}) {
-      for (double bytes = 1 << 14; bytes <= (1 << 27); bytes *= std::sqrt(2.0)) {
-        const message_ramp shape{.time = seconds(1), .bytes = bytes, .order = order};
-        auto fit = fit_rows(rows, shape, used);
-        const double size = capped_size(fit.residuals);
-        if (best.residuals.empty() || size < least) {
-          best = std::move(fit);
-          least = size;
-          *fields.shape = shape;
+    std::vector<transfer_row> usual, other;
+    for (const auto& r : rows) (is_other(r) ? other : usual).push_back(r);
+    fit_rate(where, usual, fields.usual);
+    fit_rate(where, other, fields.other);
+    fit_latency(where, rows, fields);
+    fit_ramp(where, usual, fields, fields.usual);
+    fit_ramp(where, other, fields, fields.other);
+  }
+
+  static double largest_of(const std::vector<transfer_row>& rows) {
+    double most = 0;
+    for (const auto& r : rows) most = std::max(most, r.flow.bytes);
+    return most;
+  }
+
+  static std::size_t sizes_of(const std::vector<transfer_row>& rows) {
+    std::set<double> sizes;
+    for (const auto& r : rows) sizes.insert(r.flow.bytes);
+    return sizes.size();
+  }
+
+  /// From the largest sizes, of steady times where there are enough.
+  void fit_rate(const std::string& where, std::vector<transfer_row> rows, const rate_field& field) {
+    constexpr double large = 1.0 / 16;  // of the largest
+    constexpr std::size_t enough = 3;
+    const auto name = fmt::format("{}.{}", where, field.name);
+    if (rows.empty()) return kept(name, "no operations that tell it");
+    auto steady = rows;
+    std::erase_if(steady, [](const auto& r) { return !r.steady; });
+    if (sizes_of(steady) >= enough) rows = std::move(steady);
+    const double most = largest_of(rows);
+    std::erase_if(rows, [&](const auto& r) { return r.flow.bytes < large * most; });
+    if (sizes_of(rows) < 2) return kept(name, "only one large size");
+    Eigen::MatrixXd a(static_cast<Eigen::Index>(rows.size()), 2);
+    Eigen::VectorXd time(a.rows());
+    for (Eigen::Index i = 0; i < a.rows(); ++i) {
+      const auto& r = rows[static_cast<std::size_t>(i)];
+      a(i, 0) = 1;
+      a(i, 1) = r.flow.bytes * r.per_byte;
+      time[i] = r.time;
+    }
+    const auto fit = robust_fit(a, time);
+    *field.to = std::min(1.0, 1 / fit.parameters[1]);
+    fitted(name, fmt::format("{:.3f}", *field.to), rows.size(),
+           ", residuals " + percent(fit.deviation));
+  }
+
+  /// Beyond the links' own latency and the bytes at their rate.
+  static double rest_of(const transfer_row& r, const group_fields& fields) {
+    const double share = is_other(r) ? *fields.other.to : *fields.usual.to;
+    return r.time - r.flow.latency.fixed.value() - r.flow.bytes * r.per_byte / share;
+  }
+
+  void fit_latency(const std::string& where, const std::vector<transfer_row>& rows,
+                   const group_fields& fields) {
+    constexpr double small = 8;  // times the smallest
+    double least = largest_of(rows);
+    for (const auto& r : rows) least = std::min(least, r.flow.bytes);
+    std::vector<const transfer_row*> used;
+    std::set<double> rounds;
+    for (const auto& r : rows) {
+      if (r.flow.bytes > small * least) continue;
+      used.push_back(&r);
+      rounds.insert(r.rounds);
+    }
+    const bool stepped = rounds.size() > 1;
+    Eigen::MatrixXd a(static_cast<Eigen::Index>(used.size()), stepped ? 2 : 1);
+    Eigen::VectorXd time(a.rows());
+    for (Eigen::Index i = 0; i < a.rows(); ++i) {
+      const auto& r = *used[static_cast<std::size_t>(i)];
+      a(i, 0) = 1;
+      if (stepped) a(i, 1) = r.rounds;
+      time[i] = std::max(rest_of(r, fields), 0.1 * r.time);
+    }
+    const auto fit = robust_fit(a, time);
+    const auto take = [&](const latency_field& field, Eigen::Index i) {
+      *field.to = seconds(fit.parameters[i]);
+      fitted(fmt::format("{}.{}", where, field.name), to_string(*field.to), used.size());
+    };
+    take(fields.latency, 0);
+    if (stepped) take(fields.step, 1);
+    if (fields.step.to && !stepped)
+      kept(fmt::format("{}.{}", where, fields.step.name), "no groups that tell it");
+  }
+
+  void fit_ramp(const std::string& where, const std::vector<transfer_row>& rows,
+                const group_fields& fields, const rate_field& field) {
+    constexpr std::size_t enough = 3;
+    std::vector<ramp_size> sizes;
+    std::map<double, std::vector<const transfer_row*>> by_size;
+    for (const auto& r : rows) by_size[r.flow.bytes].push_back(&r);
+    for (const auto& [bytes, of_size] : by_size) {
+      ramp_size size{.bytes = bytes, .name = of_size.front()->name};
+      size.steady = std::any_of(of_size.begin(), of_size.end(), [](auto* r) { return r->steady; });
+      std::vector<double> over, totals;
+      for (const auto* r : of_size) {
+        if (size.steady && !r->steady) continue;
+        const double steps = fields.step.to ? r->rounds * fields.step.to->value() : 0;
+        over.push_back(rest_of(*r, fields) - fields.latency.to->value() - steps);
+        totals.push_back(r->time);
+      }
+      size.over = median(over);
+      size.total = median(totals);
+      sizes.push_back(size);
+    }
+    leave_out_far_off(sizes);
+    if (sizes.size() < enough) return;
+    std::vector<message_ramp::point> points;
+    std::vector<double> residuals;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      points.push_back({sizes[i].bytes, seconds(sizes[i].over)});
+      residuals.push_back(std::abs(by_neighbours(sizes, i) / sizes[i].total - 1));
+    }
+    *field.ramp = message_ramp(points);
+    residuals_of_transport_.insert(residuals_of_transport_.end(), residuals.begin(),
+                                   residuals.end());
+    fitted(fmt::format("{}.{}, ramp", where, field.name), fmt::format("{} sizes", sizes.size()),
+           rows.size(),
+           ", each from its neighbours " + percent(median(residuals)) + " off (median)");
+  }
+
+  struct ramp_size {
+    double bytes = 0;
+    double over = 0;   ///< seconds beyond latency and rate
+    double total = 0;  ///< seconds
+    bool steady = false;
+    std::string name;
+  };
+
+  /// The time at a size as the sizes beside it have it.
+  static double by_neighbours(const std::vector<ramp_size>& sizes, std::size_t i) {
+    std::vector<message_ramp::point> others;
+    for (std::size_t j = 0; j < sizes.size(); ++j) {
+      if (j != i) others.push_back({sizes[j].bytes, seconds(sizes[j].over)});
+    }
+    const double over = message_ramp(others).of(sizes[i].bytes).value();
+    return std::max(0.1 * sizes[i].total, sizes[i].total - sizes[i].over + over);
+  }
+
+  /// One after the other, the worst first, as a bad one makes its neighbours look bad. What was seen again and again is
+  /// believed, unless nothing like it can be: protocols do change between sizes.
+  void leave_out_far_off(std::vector<ramp_size>& sizes) {
+    constexpr double far = 1.15, far_if_steady = 2;
+    while (sizes.size() > 2) {
+      double worst = 0;
+      std::size_t at = 0;
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const double limit = std::log(sizes[i].steady ? far_if_steady : far);
+        const double off = std::abs(std::log(by_neighbours(sizes, i) / sizes[i].total)) / limit;
+        if (off > worst) {
+          worst = off;
+          at = i;
         }
       }
+      if (worst <= 1) return;
+      result_.outliers.push_back(
+          fmt::format("{}: left out, its neighbours tell {:+.0f} %", sizes[at].name,
+                      100 * (by_neighbours(sizes, at) / sizes[at].total - 1)));
+      sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(at));
     }
-    const auto take = [&](column c, const auto& field, auto convert) {
-      const auto found = std::find(used.begin(), used.end(), c);
-      if (!field.to) return;
-      const auto name = fmt::format("{}.{}", where, field.name);
-      const auto i = static_cast<std::size_t>(found - used.begin());
-      if (found == used.end()) return kept(name, "no operations that tell it");
-      if (!best.identifiable[i]) return kept(name, "the sizes measured do not tell it");
-      fitted(name, convert(*field.to, best.parameters[static_cast<Eigen::Index>(i)]), rows.size());
-    };
-    const auto time = [](seconds& to, double x) { return to_string(to = seconds(x)); };
-    const auto share = [](double& to, double x) {
-      return fmt::format("{:.3f}", to = std::min(1.0, 1 / x));
-    };
-    take(fixed, fields.fixed, time);
-    take(step, fields.step, time);
-    take(ramp, fields.ramp, time);
-    take(rate, fields.rate, share);
-    take(other, fields.other, share);
-    fitted(fmt::format("{}.{}.bytes, order", where, fields.ramp.name),
-           fmt::format("{}, {}", to_string(byte_count(std::llround(fields.shape->bytes))),
-                       fields.shape->order),
-           rows.size(), ", residuals " + percent(best.deviation));
-    std::vector<std::string> names;
-    for (const auto& r : rows) names.push_back(r.name);
-    name_outliers(best, names);
-    for (const double r : best.residuals) transfer_residuals_.push_back(std::abs(r));
   }
 
   /// From transfers with few multiprocessors, which no link limits.
@@ -505,11 +605,12 @@ class calibrating {
       if (!set.on || p.processors == 0 || p.operation != transfer_kind::exchange) return;
       const auto flow = flow_of(p, without_costs(*set.on));
       if (flow.transport != kind) return;
-      const double moving = m.median() - t.latency.value() - t.ramp.time.value();
+      const double before = t.latency.value() + t.ramp.of(static_cast<double>(p.bytes)).value();
+      const double moving = m.median() - before;
       const double link = 1 / flow.seconds_a_byte(set.on->network);
       const double full = t.efficiency * link;
       const double rate = static_cast<double>(p.bytes) / moving;
-      if (rate < 0.6 * full && p.bytes > t.ramp.bytes * 16)
+      if (rate < 0.6 * full && before < 0.1 * moving)
         rates.push_back(rate / channels_for_peers(p.processors));
     });
     if (rates.empty())
@@ -531,7 +632,7 @@ class calibrating {
       const double bytes = bare.bytes * p.at_once;
       const double moving = m.median() - flow_of(p, on).latency.of(bare.bytes).value();
       const double link = bytes * bare.seconds_a_byte(set.on->network);
-      if (moving > 0 && p.bytes >= t.ramp.bytes) shares.push_back(std::min(1.0, link / moving));
+      if (moving > 0.8 * m.median()) shares.push_back(std::min(1.0, link / moving));
     });
     if (shares.empty())
       return kept(where + ".shared_efficiency", "no large transfers of several at once");
@@ -544,14 +645,14 @@ class calibrating {
     auto& t = profile().transports[static_cast<int>(kind)];
     std::vector<double> shares;
     each<transfer_point>(sets_, [&](const auto& p, const auto& m, const auto& set) {
-      if (!set.on || p.also == 0 || static_cast<double>(p.bytes) < t.ramp.bytes) return;
+      if (!set.on || p.also == 0) return;
       auto on = *set.on;
       on.device = profile();
       const auto flow = flow_of(p, on);
       if (flow.transport != kind) return;
       const double alone = flow.bytes * flow.seconds_a_byte(on.network);
       const double moving = m.median() - flow.latency.of(flow.bytes).value();
-      if (moving > 0) shares.push_back(std::min(1.0, alone / moving));
+      if (moving > 0.8 * m.median()) shares.push_back(std::min(1.0, alone / moving));
     });
     if (shares.empty()) return kept(where + ".message_share", "no two messages in one group");
     t.message_share = median(shares);
@@ -661,12 +762,16 @@ class calibrating {
                        median(waits)));
   }
 
+  /// Half-width, relative, within which 90 % of the residuals lie.
+  static double interval_of(const std::vector<double>& residuals) {
+    constexpr double share = 0.9, least = 0.01;
+    return std::max(least, quantile(residuals, share));
+  }
+
   void fit_intervals() {
-    constexpr double share = 0.9;
-    if (!kernel_residuals_.empty())
-      profile().uncertainty.compute = std::max(0.01, quantile(kernel_residuals_, share));
+    if (!kernel_residuals_.empty()) profile().uncertainty.compute = interval_of(kernel_residuals_);
     if (!transfer_residuals_.empty())
-      profile().uncertainty.communication = std::max(0.01, quantile(transfer_residuals_, share));
+      profile().uncertainty.communication = interval_of(transfer_residuals_);
     fitted("uncertainty",
            fmt::format("{} of compute, {} of communication", percent(profile().uncertainty.compute),
                        percent(profile().uncertainty.communication)),
@@ -676,7 +781,7 @@ class calibrating {
   const std::vector<measurement_set>& sets_;
   const std::vector<log_set>& logs_;
   calibration result_;
-  std::vector<double> kernel_residuals_, transfer_residuals_;
+  std::vector<double> kernel_residuals_, transfer_residuals_, residuals_of_transport_;
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 //   kernels         a law (device.hpp, kernel_law) for each pass and head dimension: its times are linear, what multiplies
 //                   them (tile, slots, grouping, ...) is searched
 //   memory          launch gap and share of the memory's bandwidth, over all merges, sums and copies
-//   transports      time = latency + ramp of n + n / rate over all sizes of all operations at once; all but the ramp's
-//                   bytes and order enter linearly, these are searched
+//   transports      time = latency + ramp of n + n / rate: the rate from the largest sizes, the latency from the smallest,
+//                   the ramp is what is left at each size
 //   interference    what a transfer costs the kernel beside it, and which kernels a transfer waits for
 //   idle start      the host's launch costs; how much faster kernels are on devices that were idle
 //   intervals       90 % of the residuals lie within

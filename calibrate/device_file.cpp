@@ -76,26 +76,35 @@ std::string text(const kernel_profile& k) {
   return result;
 }
 
-std::string text(const message_ramp& r) {
-  return fmt::format("{{time: {}, bytes: {:.0f} B, order: {}}}", text(r.time), r.bytes, r.order);
+std::string ramp_text(std::string_view name, const message_ramp& r) {
+  if (r.points().empty()) return "";
+  std::vector<double> bytes, us;
+  for (const auto& p : r.points()) {
+    bytes.push_back(p.bytes);
+    us.push_back(p.time.value() * 1e6);
+  }
+  return fmt::format(",\n      {}: {{bytes: [{:.0f}],\n        us: [{:.4g}]}}", name,
+                     fmt::join(bytes, ", "), fmt::join(us, ", "));
 }
 
 std::string text(const transport_profile& t) {
   std::string result = fmt::format(
       "{{efficiency: {:.4g}, one_way_efficiency: {:.4g}, collective_efficiency: {:.4g},\n"
       "      all_reduce_efficiency: {:.4g}, latency: {}, collective_latency: {}, step_latency: "
-      "{},\n"
-      "      ramp: {}, collective_ramp: {},\n"
-      "      channels: {}",
+      "{}, channels: {}",
       t.efficiency, t.one_way_efficiency, t.collective_efficiency, t.all_reduce_efficiency,
-      text(t.latency), text(t.collective_latency), text(t.step_latency), text(t.ramp),
-      text(t.collective_ramp), t.channels);
+      text(t.latency), text(t.collective_latency), text(t.step_latency), t.channels);
   if (t.shared_efficiency > 0)
     result += fmt::format(", shared_efficiency: {:.4g}", t.shared_efficiency);
   if (t.message_share < 1) result += fmt::format(", message_share: {:.4g}", t.message_share);
   if (t.channel_bandwidth > bandwidth())
     result += fmt::format(", channel_bandwidth: {}", text(t.channel_bandwidth));
   if (t.slowdown > 0) result += fmt::format(", slowdown: {:.4g}", t.slowdown);
+  if (t.uncertainty > 0) result += fmt::format(", uncertainty: {:.3g}", t.uncertainty);
+  result += ramp_text("ramp", t.ramp);
+  result += ramp_text("one_way_ramp", t.one_way_ramp);
+  result += ramp_text("collective_ramp", t.collective_ramp);
+  result += ramp_text("all_reduce_ramp", t.all_reduce_ramp);
   return result + "}";
 }
 

@@ -105,7 +105,10 @@ collective_flow flow_of(const transfer_point& p, const cluster& c) {
   auto limited = c;
   for (auto& t : limited.device.transports) {
     if (p.processors > 0) t.channels = channels_for_peers(p.processors);
-    if (p.operation == transfer_kind::send) t.efficiency = t.one_way_efficiency;
+    if (p.operation == transfer_kind::send) {
+      t.efficiency = t.one_way_efficiency;
+      t.ramp = t.one_way_ramp;
+    }
   }
   const double bytes = static_cast<double>(p.bytes), others = bytes * (p.members - 1);
   switch (p.operation) {
@@ -132,6 +135,12 @@ seconds predicted_time(const measured_point& point, const cluster& c) {
     seconds operator()(const overlap_point& p) const { return both(p, on); }
   } time{c};
   return std::visit(time, point);
+}
+
+double uncertainty_of(const measured_point& point, const cluster& c) {
+  const auto* transfer = std::get_if<transfer_point>(&point);
+  return transfer ? c.device.communication_uncertainty(flow_of(*transfer, c).transport)
+                  : c.device.uncertainty.compute;
 }
 
 }  // namespace attnsim

@@ -24,5 +24,7 @@ collective_flow flow_of(const transfer_point&, const cluster&);
 
 /// Throws input_error where the cluster has too few devices.
 seconds predicted_time(const measured_point&, const cluster&);
+/// Relative half-width of the 90 % interval around it.
+double uncertainty_of(const measured_point&, const cluster&);
 
 }  // namespace attnsim

@@ -126,18 +126,24 @@ class comparison {
       points_.push_back({rung, fmt::format("{}: rank {}, {}", file.name, traced.rank, what), time,
                          time * (1 - share), time * (1 + share), seconds(median(measured))});
     };
-    const auto& u = c.device.uncertainty;
+    const auto& device = c.device;
+    double least_sure = device.uncertainty.compute;
     for (const auto& i : own.intervals) {
       if (!times.contains(i.operation)) continue;
       const auto kind = question.program().program[i.operation].kind;
       const auto what = fmt::format("operation {} ({})", i.operation, name_of(kind));
-      const bool communicates = is_communication(kind);
-      add(!communicates         ? "kernels"
+      const auto& communication = question.communication();
+      const int pattern = communication.pattern_of(i.operation);
+      const double share = pattern < 0
+                               ? device.uncertainty.compute
+                               : device.communication_uncertainty(communication.transport(pattern));
+      least_sure = std::max(least_sure, share);
+      add(pattern < 0           ? "kernels"
           : is_collective(kind) ? "collectives"
                                 : "transfers",
-          what, i.end - i.start, communicates ? u.communication : u.compute, times[i.operation]);
+          what, i.end - i.start, share, times[i.operation]);
     }
-    add("schedules", flags_.traced, own.end, std::max(u.compute, u.communication), totals);
+    add("schedules", flags_.traced, own.end, least_sure, totals);
   }
 
   /// Lines of attnsim validate --cases.

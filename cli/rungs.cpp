@@ -9,13 +9,13 @@ namespace attnsim::cli {
 
 ladder_point compared(const measurement& m, const cluster& c) {
   const auto time = predicted_time(m.what, c);
-  const auto rung = rung_of(m.what);
-  const bool communicates = rung == "transfers" || rung == "collectives";
-  const auto& u = c.device.uncertainty;
-  const auto off = time * (communicates ? u.communication : u.compute);
-  return {rung,       fmt::format("{}: {}", c.name, describe(m.what)),
-          time,       time - off,
-          time + off, seconds(m.median())};
+  const auto off = time * uncertainty_of(m.what, c);
+  return {rung_of(m.what),
+          fmt::format("{}: {}", c.name, describe(m.what)),
+          time,
+          time - off,
+          time + off,
+          seconds(m.median())};
 }
 
 report::table summary_of(const std::vector<ladder_point>& points) {

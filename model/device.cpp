@@ -37,19 +37,39 @@ double read_factor(const config_node& node, std::string_view key) {
   return factor;
 }
 
-message_ramp read_ramp(const config_node& node) {
-  node.allow_only({"time", "bytes", "order"});
-  constexpr int steepest = 4;
-  return {.time = node.get<seconds>("time"),
-          .bytes = static_cast<double>(node.get<byte_count>("bytes").value()),
-          .order = node.has("order") ? node.get_within("order", 1, steepest) : 1};
+std::vector<double> read_sizes(const config_node& table, std::string_view key) {
+  std::vector<double> sizes;
+  for (const auto& item : table.at(key).items()) {
+    const auto size = item.as<std::int64_t>();
+    if (size < 1 || (!sizes.empty() && static_cast<double>(size) <= sizes.back())) {
+      item.fail("", "expected ascending sizes of at least 1");
+    }
+    sizes.push_back(static_cast<double>(size));
+  }
+  if (sizes.empty()) table.fail(key, "expected at least one size");
+  return sizes;
+}
+
+message_ramp read_ramp(const config_node& node, std::string_view key, message_ramp otherwise) {
+  if (!node.has(key)) return otherwise;
+  const auto ramp = node.at(key);
+  ramp.allow_only({"bytes", "us"});
+  const auto sizes = read_sizes(ramp, "bytes");
+  const auto times = ramp.at("us").items();
+  if (times.size() != sizes.size())
+    ramp.fail("us",
+              fmt::format("expected {} times, one a size, got {}", sizes.size(), times.size()));
+  std::vector<message_ramp::point> points;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    points.push_back({sizes[i], seconds(times[i].as<double>() * 1e-6)});
+  return message_ramp(std::move(points));
 }
 
 transport_profile read_transport(const config_node& node, int multiprocessors) {
   node.allow_only({"efficiency", "one_way_efficiency", "collective_efficiency",
                    "all_reduce_efficiency", "shared_efficiency", "message_share", "latency",
-                   "collective_latency", "step_latency", "ramp", "collective_ramp", "channels",
-                   "channel_bandwidth", "slowdown"});
+                   "collective_latency", "step_latency", "ramp", "one_way_ramp", "collective_ramp",
+                   "all_reduce_ramp", "channels", "channel_bandwidth", "slowdown", "uncertainty"});
   transport_profile transport;
   transport.efficiency = read_share(node, "efficiency", 1);
   transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
@@ -62,26 +82,15 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
   transport.latency = node.get<seconds>("latency", {});
   transport.collective_latency = node.get<seconds>("collective_latency", {});
   transport.step_latency = node.get<seconds>("step_latency", {});
-  if (node.has("ramp")) transport.ramp = read_ramp(node.at("ramp"));
-  if (node.has("collective_ramp"))
-    transport.collective_ramp = read_ramp(node.at("collective_ramp"));
+  transport.ramp = read_ramp(node, "ramp", {});
+  transport.one_way_ramp = read_ramp(node, "one_way_ramp", transport.ramp);
+  transport.collective_ramp = read_ramp(node, "collective_ramp", transport.ramp);
+  transport.all_reduce_ramp = read_ramp(node, "all_reduce_ramp", transport.collective_ramp);
   if (node.has("channels")) transport.channels = node.get_within("channels", 0, multiprocessors);
   transport.channel_bandwidth = node.get<bandwidth>("channel_bandwidth", {});
   if (node.has("slowdown")) transport.slowdown = read_factor(node, "slowdown");
+  if (node.has("uncertainty")) transport.uncertainty = read_share(node, "uncertainty", 1);
   return transport;
-}
-
-std::vector<double> read_sizes(const config_node& table, std::string_view key) {
-  std::vector<double> sizes;
-  for (const auto& item : table.at(key).items()) {
-    const auto size = item.as<std::int64_t>();
-    if (size < 1 || (!sizes.empty() && static_cast<double>(size) <= sizes.back())) {
-      item.fail("", "expected ascending sizes of at least 1");
-    }
-    sizes.push_back(static_cast<double>(size));
-  }
-  if (sizes.empty()) table.fail(key, "expected at least one size");
-  return sizes;
 }
 
 /// Appends a list of `count` rates.
@@ -242,10 +251,20 @@ link_kind parse_link_kind(std::string_view text) {
   return find_value(link_kinds, text);
 }
 
-seconds message_ramp::of(double n) const {
-  double x = n / bytes;
-  for (int power = 1; power < order; power *= 2) x *= x;
-  return x / (1 + x) * time;
+seconds message_ramp::of(double bytes) const {
+  const auto known = points();
+  if (known.empty()) return {};
+  const auto above =
+      std::find_if(known.begin(), known.end(), [&](const point& p) { return p.bytes >= bytes; });
+  if (above == known.end()) return known.back().time;
+  if (above == known.begin()) return above->time;
+  const auto below = std::prev(above);
+  return below->time +
+         (bytes - below->bytes) / (above->bytes - below->bytes) * (above->time - below->time);
+}
+
+std::span<const message_ramp::point> message_ramp::points() const {
+  return points_ ? std::span<const point>(*points_) : std::span<const point>();
 }
 
 double transport_profile::limited(double share, bandwidth link) const {

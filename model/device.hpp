@@ -2,6 +2,8 @@
 // about a device is in code. Peaks and sizes come from data sheets, kernel tables and fixed costs from measurements.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,15 +68,27 @@ struct kernel_profile {
   std::vector<kernel_table> tables;
 };
 
-/// What it takes to fill the pipeline, and to change from protocols for small messages to those for large:
-/// time x (n / bytes)^order / (1 + (n / bytes)^order) for n bytes, a step at `bytes` that is the steeper the higher its order.
-struct message_ramp {
-  seconds time;
-  double bytes = 1;
-  int order = 1;  ///< 1, 2 or 4
+/// What a message takes beyond its latency and its bytes at their rate, as pipelines fill and protocols change with the
+/// size: as measured, linear between sizes, below the first as there, above the last as there. Copies share the points.
+class message_ramp {
+ public:
+  struct point {
+    double bytes = 0;
+    seconds time;  ///< below zero where a message is faster than the rest of the law has it
 
-  seconds of(double n) const;
-  friend auto operator<=>(const message_ramp&, const message_ramp&) = default;
+    friend auto operator<=>(const point&, const point&) = default;
+  };
+
+  message_ramp() = default;  ///< nothing
+  /// By ascending size.
+  explicit message_ramp(std::vector<point> points)
+      : points_(std::make_shared<const std::vector<point>>(std::move(points))) {}
+
+  seconds of(double bytes) const;
+  std::span<const point> points() const;
+
+ private:
+  std::shared_ptr<const std::vector<point>> points_;
 };
 
 /// How NCCL moves data over one kind of link. A message of n bytes takes
@@ -93,13 +107,16 @@ struct transport_profile {
   seconds latency;             ///< one send/recv, beyond the links' own latency
   seconds collective_latency;  ///< fixed cost of one collective
   seconds step_latency;  ///< cost of one step of a ring collective, beyond the links' own latency
-  message_ramp ramp;
+  message_ramp ramp;     ///< with a ramp for each of the efficiencies
+  message_ramp one_way_ramp;
   message_ramp collective_ramp;
+  message_ramp all_reduce_ramp;
   int channels = 0;  ///< multiprocessors that a send/recv or collective occupies while it runs
   /// What one channel carries at most each way; zero: no limit.
   bandwidth channel_bandwidth;
   /// Factor on the time of a kernel beside it; zero: the device's communication_slowdown.
   double slowdown = 0;
+  double uncertainty = 0;  ///< as uncertainty_profile's, of this transport; zero: the device's
 
   /// The share of `link` that a send/recv reaches with its channels.
   double limited(double share, bandwidth link) const;
@@ -155,13 +172,19 @@ struct device_profile {
   double slowdown(link_kind kind) const {
     return transport(kind).slowdown > 0 ? transport(kind).slowdown : communication_slowdown;
   }
+  /// Of communication over such links.
+  double communication_uncertainty(link_kind kind) const {
+    return transport(kind).uncertainty > 0 ? transport(kind).uncertainty
+                                           : uncertainty.communication;
+  }
   /// The kernel called `name`, or the first when empty; nullptr when there are no tables (roofline only). Throws
   /// input_error that lists the names.
   const kernel_profile* kernel(const std::string& name) const;
 };
 
 /// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak. Shares and factors
-/// default to 1, fixed costs to zero, the efficiencies to efficiency or collective_efficiency; the rest of `peak`, `memory` and
+/// default to 1, fixed costs to zero, the efficiencies to efficiency or collective_efficiency, ramps alike (one_way_ramp,
+/// collective_ramp, all_reduce_ramp: the first two to ramp, the last to collective_ramp); the rest of `peak`, `memory` and
 /// `multiprocessors` is required:
 ///
 ///   name: example
@@ -176,7 +199,7 @@ struct device_profile {
 ///   uncertainty: {compute: 0.1, communication: 0.25}
 ///   transports:
 ///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
-///              ramp: {time: 30 us, bytes: 4 MiB, order: 1}, collective_ramp: {time: 30 us, bytes: 4 MiB, order: 4}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2}
+///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1}
 ///   kernels:
 ///   - name: fa3
 ///     source: where the table is from

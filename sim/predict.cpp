@@ -122,6 +122,16 @@ bottleneck find_bottleneck(const instance& i, const timeline& t) {
   return {std::string(name_of(i.on().network.links()[link.link].kind)), name, link.utilisation};
 }
 
+/// Of the least certain transport that the schedule uses.
+double communication_uncertainty(const instance& i) {
+  double most = 0;
+  for (int pattern = 0; pattern < i.communication().patterns(); ++pattern) {
+    const auto transport = i.communication().transport(pattern);
+    most = std::max(most, i.on().device.communication_uncertainty(transport));
+  }
+  return most;
+}
+
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, reader_kind by) {
   check(a);
@@ -139,7 +149,7 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
     p.mean_bytes_sent += latest.mean_bytes_sent;
     p.peak_memory = std::max(p.peak_memory, latest.memory.peak);
     uncertain += (latest.compute * c.device.uncertainty.compute).value() +
-                 (latest.exposed_communication * c.device.uncertainty.communication).value();
+                 (latest.exposed_communication * communication_uncertainty(i)).value();
   }
   p.low = p.time - seconds(uncertain);
   p.high = p.time + seconds(uncertain);

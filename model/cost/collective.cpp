@@ -161,9 +161,9 @@ collective_flow ring_flow(const cluster& c, std::vector<int> devices, int rounds
     }
   }
   const auto& t = stage.transport();
-  return stage.finish(
-      {t.collective_latency + steps * (t.step_latency + stage.slowest_hop()), t.collective_ramp},
-      rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency, bytes);
+  return stage.finish({t.collective_latency + steps * (t.step_latency + stage.slowest_hop()),
+                       rounds > 1 ? t.all_reduce_ramp : t.collective_ramp},
+                      rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency, bytes);
 }
 
 collective_flow pairs_flow(const cluster& c, const std::vector<int>& devices, double bytes) {
@@ -191,7 +191,7 @@ collective_flow tree_flow(const cluster& c, const std::vector<int>& devices, dou
   const auto& t = stage.transport();
   const auto steps = 2.0 * static_cast<double>(depth);
   return stage.finish(
-      {t.collective_latency + steps * (t.step_latency + stage.slowest_hop()), t.collective_ramp},
+      {t.collective_latency + steps * (t.step_latency + stage.slowest_hop()), t.all_reduce_ramp},
       t.all_reduce_efficiency, bytes);
 }
 

@@ -22,6 +22,7 @@
 // S counts as in nccl-tests: the gathered result, the reduced input, what one rank sends to all.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <vector>
@@ -44,8 +45,10 @@ struct flow_latency {
   seconds fixed;
   message_ramp ramp;
 
-  seconds of(double bytes) const { return fixed + ramp.of(bytes); }
-  friend auto operator<=>(const flow_latency&, const flow_latency&) = default;
+  seconds of(double bytes) const { return std::max(seconds(), fixed + ramp.of(bytes)); }
+  friend auto operator<=>(const flow_latency& a, const flow_latency& b) {
+    return a.fixed <=> b.fixed;
+  }
 };
 
 /// One stage: a flow of `bytes` that loads each link with weight x rate.

@@ -96,7 +96,8 @@ void transfers::add_message(pattern_data& p, int sender, int receiver, bool one_
   const auto kind = transport_of(cluster_.network, path);
   const auto& transport = cluster_.device.transport(kind);
   collective_flow message{.uses = {},
-                          .latency = {transport.latency + links_latency(path), transport.ramp},
+                          .latency = {transport.latency + links_latency(path),
+                                      one_way ? transport.one_way_ramp : transport.ramp},
                           .transport = kind};
   for (const auto id : path) message.uses.push_back({id, 1});
   message.take_shares(cluster_.network, transport,

@@ -37,8 +37,8 @@ TEST(held_out, kernels_transfers_and_overlaps_within_the_published_errors) {
     double median, percentile_95;
   };
   const limit limits[] = {{"kernels", 0.03, 0.08},
-                          {"transfers", 0.05, 0.15},
-                          {"collectives", 0.05, 0.16},
+                          {"transfers", 0.03, 0.12},
+                          {"collectives", 0.04, 0.15},
                           {"overlap", 0.03, 0.08}};
   const auto summaries = summarise(points);
   for (const auto& l : limits) {

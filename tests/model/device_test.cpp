@@ -59,19 +59,34 @@ TEST(read_device, ramps_channels_and_slowdowns) {
       "communication_slowdown: 1.3\n"
       "idle_start: {launch: 6 us, launch_communication: 60 us}\n"
       "transports:\n"
-      "  nvlink: {efficiency: 0.9, one_way_efficiency: 0.95, ramp: {time: "
-      "20 us, bytes: 1 MiB, order: 2}, channels: 4, channel_bandwidth: 20 GB/s, slowdown: 1.2}\n");
+      "  nvlink: {efficiency: 0.9, one_way_efficiency: 0.95, ramp: {bytes: [1000, 3000, 5000], us: "
+      "[-1, 3, 2]}, channels: 4, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1}\n");
   const auto& nvlink = device.transport(link_kind::nvlink);
   EXPECT_EQ(nvlink.one_way_efficiency, 0.95);
   EXPECT_EQ(nvlink.all_reduce_efficiency, 0.9);
-  EXPECT_EQ(nvlink.ramp.time, parse<seconds>("20 us"));
-  EXPECT_EQ(nvlink.ramp.bytes, 1048576);
+  EXPECT_EQ(nvlink.ramp.of(1), seconds(-1e-6));
+  EXPECT_NEAR(nvlink.ramp.of(2500).value(), 2e-6, 1e-12);
+  EXPECT_NEAR(nvlink.ramp.of(4000).value(), 2.5e-6, 1e-12);
+  EXPECT_EQ(nvlink.all_reduce_ramp.of(1e9), seconds(2e-6));
+  EXPECT_EQ(device.transport(link_kind::pcie).ramp.of(1e9), seconds());
   EXPECT_EQ(nvlink.limited(0.9, bandwidth(100e9)), 0.8);  // 4 x 20 GB/s
   EXPECT_EQ(nvlink.limited(0.7, bandwidth(100e9)), 0.7);
   EXPECT_EQ(device.slowdown(link_kind::nvlink), 1.2);
   EXPECT_EQ(device.slowdown(link_kind::pcie), 1.3);
+  EXPECT_EQ(device.communication_uncertainty(link_kind::nvlink), 0.1);
+  EXPECT_EQ(device.communication_uncertainty(link_kind::pcie), device.uncertainty.communication);
   EXPECT_EQ(device.idle_start.launch_communication, parse<seconds>("60 us"));
   EXPECT_FALSE(device.starts_idle);
+}
+
+TEST(read_device, a_ramp_has_a_time_for_each_size) {
+  EXPECT_ERROR(read(required + "transports:\n  nvlink: {ramp: {bytes: [1000, 2000], us: [1]}}\n"),
+               input_error,
+               "d.yaml:6: transports.nvlink.ramp.us: '[...]': expected 2 times, one a size, got 1");
+  EXPECT_ERROR(
+      read(required + "transports:\n  nvlink: {ramp: {bytes: [2000, 1000], us: [1, 2]}}\n"),
+      input_error,
+      "d.yaml:6: transports.nvlink.ramp.bytes[1]: '1000': expected ascending sizes of at least 1");
 }
 
 TEST(read_device, kernel_laws) {
