@@ -72,10 +72,12 @@ class calibrating {
   // --- On one device --------------------------------------------------------------------------------
 
   void fit_memory() {
-    std::vector<std::pair<double, double>> points;  // bytes, seconds
+    std::vector<std::pair<double, double>> points, deltas;  // bytes, seconds
     std::vector<std::string> names;
     each<memory_point>(sets_, [&](const auto& p, const auto& m, const auto&) {
-      points.emplace_back(static_cast<double>(memory_traffic(p)), m.median());
+      const std::pair sample(static_cast<double>(memory_traffic(p)), m.median());
+      if (p.operation == "delta") return deltas.push_back(sample);
+      points.push_back(sample);
       names.push_back(describe(p));
     });
     if (points.size() < 3) return kept("memory efficiency, kernel launch", "no memory operations");
@@ -103,12 +105,22 @@ class calibrating {
     fitted("kernel launch", to_string(profile().kernel_launch), points.size());
     fitted("memory efficiency", fmt::format("{:.3f}", efficiency), points.size(),
            ", residuals " + percent(fit.deviation));
+    fit_delta(deltas);
     if (in_cache > 0) {
       profile().cache_bandwidth = profile().memory_bandwidth * (1 / fit.parameters[2]);
       fitted("cache bandwidth", to_string(profile().cache_bandwidth),
              static_cast<std::size_t>(in_cache));
     }
     name_outliers(fit, names);
+  }
+
+  /// From the largest.
+  void fit_delta(const std::vector<std::pair<double, double>>& points) {
+    if (points.empty()) return kept("delta efficiency", "not measured");
+    const auto [bytes, time] = *std::max_element(points.begin(), points.end());
+    const double moving = std::max(time - profile().kernel_launch.value(), 0.1 * time);
+    profile().delta_efficiency = std::min(1.0, bytes / moving / profile().memory_bandwidth.value());
+    fitted("delta efficiency", fmt::format("{:.3f}", profile().delta_efficiency), 1);
   }
 
   struct timed_kernel {

@@ -117,15 +117,19 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
   result += fmt::format("peak: {{half: {}, fp32: {}}}\n", text(d.peak_half), text(d.peak_fp32));
   result += fmt::format("memory: {{capacity: {} B, bandwidth: {}, efficiency: {:.4g}",
                         d.memory.value(), text(d.memory_bandwidth), d.memory_efficiency);
+  if (d.delta_efficiency != d.memory_efficiency)
+    result += fmt::format(", delta_efficiency: {:.4g}", d.delta_efficiency);
   if (d.cache > byte_count())
     result +=
         fmt::format(", cache: {} B, cache_bandwidth: {}", d.cache.value(), text(d.cache_bandwidth));
   result += "}\n";
   result += fmt::format(
       "multiprocessors: {}\nroofline_efficiency: {:.4g}\nkernel_launch: {}\n"
-      "communication_slowdown: {:.4g}\nidle_start: {{launch: {}, launch_communication: {}}}\n",
+      "communication_slowdown: {:.4g}\nidle_start: {{launch: {}, launch_communication: {}, "
+      "graph_launch: {}}}\n",
       d.multiprocessors, d.roofline_efficiency, text(d.kernel_launch), d.communication_slowdown,
-      text(d.idle_start.launch), text(d.idle_start.launch_communication));
+      text(d.idle_start.launch), text(d.idle_start.launch_communication),
+      text(d.idle_start.graph_launch));
   if (d.uncertainty.compute > 0 && d.uncertainty.communication > 0) {
     result += fmt::format("uncertainty: {{compute: {:.3g}, communication: {:.3g}}}\n",
                           d.uncertainty.compute, d.uncertainty.communication);

@@ -16,7 +16,8 @@ seconds kernel_alone(const kernel_point& p, const device_profile& device) {
 }
 
 seconds memory_alone(const memory_point& p, const device_profile& device) {
-  return device.memory_time(byte_count(memory_traffic(p)));
+  const byte_count traffic(memory_traffic(p));
+  return p.operation == "delta" ? device.delta_time(traffic) : device.memory_time(traffic);
 }
 
 seconds transfer_alone(const transfer_point& p, const cluster& c) {

@@ -17,7 +17,7 @@ void case_flags::add_to(CLI::App& app) {
 
 cluster case_flags::as_measured(cluster c) const {
   c.device.starts_idle = kernel != "cpu";
-  if (graph) c.device.idle_start = {};
+  c.device.starts_as_graph = graph;
   return c;
 }
 

@@ -268,7 +268,7 @@ validated run_case(const validate_flags& flags, const cluster& c, validate::tran
       .transport = flags.transport,
       .device = device_of(flags),
       .emulates = emulates,
-      .mode = flags.run.graph ? validate::launch_mode::graph : validate::launch_mode::by_operation,
+      .mode = flags.run.graph ? validate::launch_mode::graph : validate::launch_mode::ahead,
       .checks = !flags.times_only,
       .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
       .time_out = time_out_of(flags)};

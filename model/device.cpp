@@ -216,8 +216,9 @@ void read_transports(const config_node& node, device_profile& device) {
 }
 
 idle_start_profile read_idle_start(const config_node& node) {
-  node.allow_only({"launch", "launch_communication"});
-  return {node.get<seconds>("launch", {}), node.get<seconds>("launch_communication", {})};
+  node.allow_only({"launch", "launch_communication", "graph_launch"});
+  return {node.get<seconds>("launch", {}), node.get<seconds>("launch_communication", {}),
+          node.get<seconds>("graph_launch", {})};
 }
 
 uncertainty_profile read_uncertainty(const config_node& node) {
@@ -226,10 +227,12 @@ uncertainty_profile read_uncertainty(const config_node& node) {
 }
 
 void read_memory(const config_node& node, device_profile& device) {
-  node.allow_only({"capacity", "bandwidth", "efficiency", "cache", "cache_bandwidth"});
+  node.allow_only(
+      {"capacity", "bandwidth", "efficiency", "delta_efficiency", "cache", "cache_bandwidth"});
   device.memory = node.get<byte_count>("capacity");
   device.memory_bandwidth = node.get<bandwidth>("bandwidth");
   device.memory_efficiency = read_share(node, "efficiency", 1);
+  device.delta_efficiency = read_share(node, "delta_efficiency", device.memory_efficiency);
   if (node.has("cache")) {
     device.cache = node.get<byte_count>("cache");
     device.cache_bandwidth = node.get<bandwidth>("cache_bandwidth");
@@ -272,9 +275,13 @@ double transport_profile::limited(double share, bandwidth link) const {
   return std::min(share, static_cast<double>(channels) * channel_bandwidth.value() / link.value());
 }
 
-seconds device_profile::memory_time(byte_count traffic) const {
-  return kernel_launch +
+seconds device_profile::memory_time(byte_count traffic, int calls) const {
+  return calls * kernel_launch +
          traffic / (traffic <= cache ? cache_bandwidth : memory_bandwidth * memory_efficiency);
+}
+
+seconds device_profile::delta_time(byte_count traffic) const {
+  return kernel_launch + traffic / (memory_bandwidth * delta_efficiency);
 }
 
 const kernel_profile* device_profile::kernel(const std::string& wanted) const {

@@ -127,6 +127,7 @@ struct transport_profile {
 struct idle_start_profile {
   seconds launch;                ///< the host's time for a local operation
   seconds launch_communication;  ///< and for one that communicates
+  seconds graph_launch;          ///< or for all of them as one CUDA graph
 };
 
 enum class link_kind { nvlink, pcie, network };
@@ -149,6 +150,7 @@ struct device_profile {
   byte_count memory;
   bandwidth memory_bandwidth;
   double memory_efficiency = 1;    ///< share of it that merge, convert and accumulate reach
+  double delta_efficiency = 1;     ///< and delta, which sums over rows
   byte_count cache;                ///< zero: not told apart from the memory
   bandwidth cache_bandwidth;       ///< what operations reach whose data fit in it
   double roofline_efficiency = 1;  ///< share of the peak assumed where no kernel table applies
@@ -159,6 +161,7 @@ struct device_profile {
   transport_profile transports[3];  ///< by link_kind
   idle_start_profile idle_start;
   bool starts_idle = false;  ///< predictions are of such a run; else of one in a sequence of many
+  bool starts_as_graph = false;  ///< and its operations are launched as one CUDA graph
   uncertainty_profile uncertainty;
   std::vector<kernel_profile> kernels;  ///< the first is the default
 
@@ -166,8 +169,10 @@ struct device_profile {
   const transport_profile& transport(link_kind kind) const {
     return transports[static_cast<int>(kind)];
   }
-  /// Of an operation that reads and writes so many bytes and computes next to nothing.
-  seconds memory_time(byte_count traffic) const;
+  /// Of calls that read and write so many bytes together and compute next to nothing.
+  seconds memory_time(byte_count traffic, int calls = 1) const;
+  /// The same of one that computes delta.
+  seconds delta_time(byte_count traffic) const;
   /// Factor on the time of a kernel while communication over such links runs beside it.
   double slowdown(link_kind kind) const {
     return transport(kind).slowdown > 0 ? transport(kind).slowdown : communication_slowdown;
@@ -195,7 +200,7 @@ struct device_profile {
 ///   roofline_efficiency: 0.6
 ///   kernel_launch: 4 us
 ///   communication_slowdown: 1.1
-///   idle_start: {launch: 6 us, launch_communication: 60 us}
+///   idle_start: {launch: 6 us, launch_communication: 60 us, graph_launch: 20 us}
 ///   uncertainty: {compute: 0.1, communication: 0.25}
 ///   transports:
 ///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,

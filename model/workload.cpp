@@ -195,21 +195,38 @@ std::int64_t workload::merge_bytes(tensor what, head_form form) const {
   return further_passes * token_bytes(what, precision::fp32, form);
 }
 
-byte_count workload::memory_traffic(const operation& op) const {
-  byte_count total;
+bool workload::merges_in_place(const operation& op) const {
+  const auto& first = find(op.reads, tensor::o);
+  if (format_of(*schedule_, first) != precision::fp32) return false;
+  const auto reads_it = [&](const operation& other) {
+    return std::any_of(other.reads.begin(), other.reads.end(),
+                       [&](const operand& o) { return o.buffer == first.buffer; });
+  };
+  return std::none_of(schedule_->program.begin(), schedule_->program.end(),
+                      [&](const operation& other) { return &other != &op && reads_it(other); });
+}
+
+memory_calls workload::memory_calls_of(const operation& op) const {
+  memory_calls use;
   for (const auto* list : {&op.reads, &op.writes}) {
-    for (const auto& o : *list) total += bytes(o);
+    for (const auto& o : *list) use.traffic += bytes(o);
   }
-  if (op.kind != op_kind::merge) return total;
-  for (const auto& o : op.reads) {
-    const auto form = schedule_->buffer_of(o).heads;
-    total += byte_count(schedule_->slot_count(o) * slot_tokens(form) * merge_bytes(o.what, form));
+  use.count = static_cast<int>(op.writes.size());
+  if (op.kind != op_kind::merge && op.kind != op_kind::accumulate) return use;
+  const bool in_place = op.kind == op_kind::merge && merges_in_place(op);
+  for (const auto& sum : op.writes) {
+    const auto form = schedule_->buffer_of(sum).heads;
+    const auto tokens = schedule_->slot_count(sum) * slot_tokens(form);
+    int parts = 0;
+    for (const auto& o : op.reads) {
+      if (o.what == sum.what) parts += schedule_->slot_count(o) / schedule_->slot_count(sum);
+    }
+    const auto format = in_place ? precision::fp32 : format_of(*schedule_, sum);
+    const auto a_token = 2 * token_bytes(sum.what, format, form) + merge_bytes(sum.what, form);
+    use.traffic += byte_count((parts - 1) * tokens * a_token);
+    if (!is_statistic(sum.what)) use.count += parts - 1;
   }
-  for (const auto& o : op.writes) {  // the first of them is only copied
-    const auto form = schedule_->buffer_of(o).heads;
-    total -= byte_count(schedule_->slot_count(o) * slot_tokens(form) * merge_bytes(o.what, form));
-  }
-  return total;
+  return use;
 }
 
 precision workload::result_format(const operation& op, const tile& t) const {
@@ -224,17 +241,19 @@ bool workload::uses_scratch(const operation& op, const tile& t, const operand& r
                                 format_bytes(result.what, result_format(op, t));
 }
 
-byte_count workload::accumulation_traffic(const operation& op, const tile& t) const {
-  std::int64_t total = 0;
+memory_calls workload::accumulation_of(const operation& op, const tile& t) const {
+  memory_calls use;
   for (const auto& o : op.writes) {
     if (!uses_scratch(op, t, o)) continue;
     const auto form = schedule_->buffer_of(o).heads;
     const auto scratch = token_bytes(o.what, result_format(op, t), form);
     const auto place = token_bytes(o.what, format_of(*schedule_, o), form);
-    total += tokens_of(t, o) *
-             (adds(t, o) ? scratch + 2 * place + merge_bytes(o.what, form) : scratch + place);
+    const auto a_token =
+        adds(t, o) ? scratch + 2 * place + merge_bytes(o.what, form) : scratch + place;
+    use.traffic += byte_count(tokens_of(t, o) * a_token);
+    if (!is_statistic(o.what)) ++use.count;
   }
-  return byte_count(total);
+  return use;
 }
 
 byte_count workload::scratch_bytes(const operation& op, const tile& t) const {

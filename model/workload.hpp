@@ -12,6 +12,12 @@
 
 namespace attnsim {
 
+/// Bytes read and written, and in how many calls.
+struct memory_calls {
+  byte_count traffic;
+  int count = 0;
+};
+
 class workload {
  public:
   /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
@@ -58,10 +64,13 @@ class workload {
            attention_.documents.empty() && even_heads_;
   }
 
-  /// Device memory read and written by a local operation: merge, accumulate, delta, copy.
-  byte_count memory_traffic(const operation&) const;
-  /// The same for bringing one tile's results from scratch to their place, beyond the kernel's own writes.
-  byte_count accumulation_traffic(const operation&, const tile&) const;
+  /// A local operation on the device's memory: merge, accumulate, delta, copy. The first partial result is copied, the others
+  /// are added to it one after the other.
+  memory_calls memory_calls_of(const operation&) const;
+  /// Bringing one tile's results from scratch to their place, beyond the kernel's own writes.
+  memory_calls accumulation_of(const operation&, const tile&) const;
+  /// Whether a merge adds up in its first partial result, fp32 that nothing else reads, and rounds once.
+  bool merges_in_place(const operation&) const;
 
   /// The number format in which a kernel call leaves its results, row statistics apart: a kernel writes one format only.
   /// fp32 if all of them go straight to fp32 buffers, else storage.

@@ -29,10 +29,11 @@ std::vector<picoseconds> launch_times(const instance& i) {
   const auto& device = i.on().device;
   std::vector<picoseconds> times;
   if (!device.starts_idle) return times;
-  seconds now;
+  const auto& launch = device.idle_start;
+  seconds now = device.starts_as_graph ? launch.graph_launch : seconds();
   for (const auto& op : i.program().program) {
-    now += is_communication(op.kind) ? device.idle_start.launch_communication
-                                     : device.idle_start.launch;
+    if (!device.starts_as_graph)
+      now += is_communication(op.kind) ? launch.launch_communication : launch.launch;
     times.push_back(to_picoseconds(now.value()));
   }
   return times;

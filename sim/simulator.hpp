@@ -9,7 +9,8 @@
 // starts at once.
 //
 // Where the device `starts_idle`, its host launches the operations one after the other, in the order
-// of the program, and none starts before it is launched. Else the host is ahead of the device.
+// of the program, or all at once as a graph, and none starts before it is launched. Else the host is
+// ahead of the device.
 //
 // The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave
 // alike are simulated once (symmetry.hpp).

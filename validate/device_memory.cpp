@@ -21,8 +21,9 @@ device_memory::device_memory(const workload& w, kernels::backend& device,
     }
   }
   for (std::size_t b = 0; b < buffers_.size(); ++b) {
-    if (w.program().buffers[b].resident)
-      buffers_[b].data = allocate(w.bytes(w.program().buffers[b]));
+    const auto& buffer = w.program().buffers[b];
+    if (buffer.resident || (!await_ && !buffers_[b].operations.empty()))
+      buffers_[b].data = allocate(w.bytes(buffer));
   }
   if (const auto size = w.scratch_bytes(); size > byte_count()) scratch_ = allocate(size);
 }
@@ -42,12 +43,14 @@ bool device_memory::is_working(std::size_t b) const {
 void device_memory::enter(std::size_t op) {
   for (std::size_t b = 0; b < buffers_.size(); ++b) {
     auto& one = buffers_[b];
-    if (!is_working(b) || one.operations.empty() || one.operations.front() != op) continue;
+    if (one.data || !is_working(b) || one.operations.empty() || one.operations.front() != op)
+      continue;
     one.data = allocate(work_.bytes(work_.program().buffers[b]));
   }
 }
 
 void device_memory::leave(std::size_t op) {
+  if (!await_) return;
   for (std::size_t b = 0; b < buffers_.size(); ++b) {
     auto& one = buffers_[b];
     if (!is_working(b) || one.operations.empty() || one.operations.back() != op) continue;

@@ -18,7 +18,7 @@ namespace attnsim::validate {
 
 class device_memory {
  public:
-  /// `await`: returns when the operation has run. Without it no memory is used twice.
+  /// `await`: returns when the operation has run. Without it no memory is used twice, and all is there from the start.
   device_memory(const workload&, kernels::backend&, std::function<void(std::size_t op)> await);
   ~device_memory();
   device_memory(const device_memory&) = delete;

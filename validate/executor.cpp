@@ -126,7 +126,7 @@ class executor::pass {
   int rank() const { return e_.transport_.rank(); }
 
   std::function<void(std::size_t)> awaiting(launch_mode mode) {
-    if (mode == launch_mode::graph) return nullptr;
+    if (mode != launch_mode::counted) return nullptr;
     return [this](std::size_t op) { e_.device_.seconds_between(*origin_, spans_.at(op).second); };
   }
 

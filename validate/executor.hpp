@@ -25,10 +25,12 @@ class local_observer {
   virtual void end(kernels::stream_id, std::size_t op) = 0;
 };
 
-/// How a run reaches the device: operation by operation, or captured first and then launched as one
-/// graph, which takes the host's time per operation out of the run. A graph's memory is not used
-/// twice, so its peak is above the counted one. Run by operation first: communicators connect then.
-enum class launch_mode : std::uint8_t { by_operation, graph };
+/// How a run reaches the device. Only the first uses memory twice, so the peak of the others is above the counted one.
+enum class launch_mode : std::uint8_t {
+  counted,  ///< one operation after the other; the host waits where memory would exceed the counted peak
+  ahead,  ///< one operation after the other; the host waits for nothing
+  graph,  ///< captured, then launched as one; after another run, in which communicators connect
+};
 
 struct execution {
   timeline times;              ///< of all ranks; a class a rank
@@ -44,11 +46,11 @@ class executor {
   /// Runs the program once; again and again if called so. `input` makes the rank's own shards that
   /// the program reads before it writes them. All ranks call it together. transport_error, what the
   /// back end throws, and std::invalid_argument for an input of another size than its buffer.
-  execution run(const shard_source& input, launch_mode mode = launch_mode::by_operation);
+  execution run(const shard_source& input, launch_mode mode = launch_mode::counted);
 
   /// The same for the sake of its times: every input is a copy of what lies at `input`, in host or device memory, as large
   /// as the largest of them; results are left behind.
-  timeline time(const void* input, launch_mode mode = launch_mode::by_operation);
+  timeline time(const void* input, launch_mode mode = launch_mode::ahead);
 
  private:
   class pass;

@@ -210,23 +210,12 @@ std::vector<device_tensor> local_operations::partials(const operands& list, tens
   return result;
 }
 
-/// fp32 that nothing else reads.
-bool local_operations::may_overwrite(const operation& op, const operand& part) const {
-  const auto& program = work_.program();
-  if (program.buffers[static_cast<std::size_t>(part.buffer)].format != precision::fp32)
-    return false;
-  return std::none_of(program.program.begin(), program.program.end(), [&](const operation& other) {
-    return &other != &op && std::any_of(other.reads.begin(), other.reads.end(),
-                                        [&](const operand& o) { return o.buffer == part.buffer; });
-  });
-}
-
 /// Rounded once where the partial results are fp32 and disposable, else at every step.
 void local_operations::merge(stream_id stream, const operation& op) {
   const auto& o = find(op.writes, tensor::o);
   const auto& lse = find(op.writes, tensor::lse);
   const auto parts = partials(op.reads, tensor::o), statistics = partials(op.reads, tensor::lse);
-  const bool in_place = may_overwrite(op, find(op.reads, tensor::o));
+  const bool in_place = work_.merges_in_place(op);
   const auto sum = in_place ? parts.at(0) : whole(o);
   if (!in_place) device_.cast(stream, shape(o), sum, parts.at(0));
   device_.cast(stream, shape(lse), whole(lse), statistics.at(0));

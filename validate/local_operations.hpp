@@ -58,7 +58,6 @@ class local_operations {
   /// Where a kernel call writes a result: in place or in scratch.
   kernels::device_tensor target(const operation&, const tile&, tensor) const;
   /// Whether the operation may add up partial results where its first operand lies.
-  bool may_overwrite(const operation&, const operand&) const;
   /// The chunk-sized pieces of partial results for one chunk, or the operand itself.
   std::vector<kernels::device_tensor> partials(const operands&, tensor) const;
 

@@ -79,7 +79,7 @@ class rank_run {
     auto first = runs.run(inputs());
     v.measured_peak = largest(first.peak_memory);
     const auto mode = plan_.request.mode;
-    if (mode != launch_mode::by_operation) first = runs.run(inputs(), mode);
+    if (mode == launch_mode::graph) first = runs.run(inputs(), mode);
     if (v.computed) v.numbers = check(v.pass, first.results);
     std::move(first.results.begin(), first.results.end(), std::back_inserter(saved_));
     std::vector<timeline> measured;
@@ -103,7 +103,7 @@ class rank_run {
     const random_memory input(*device_, static_cast<std::size_t>(largest.value()));
     const auto mode = plan_.request.mode;
     for (int warm_ups = 0; warm_ups < 2; ++warm_ups) runs.time(input.data());
-    if (mode != launch_mode::by_operation) runs.time(input.data(), mode);
+    if (mode == launch_mode::graph) runs.time(input.data(), mode);
     std::vector<timeline> times;
     for (int n = 0; n < std::max(1, plan_.request.repeats); ++n)
       times.push_back(runs.time(input.data(), mode));

@@ -35,7 +35,7 @@ struct validation_request {
   std::string transport = "inprocess";  ///< or "mpi", "nccl"
   device_source device;                 ///< empty: the CPU, one thread a rank
   emulation emulates = emulation::none;
-  launch_mode mode = launch_mode::by_operation;
+  launch_mode mode = launch_mode::ahead;
   bool checks = true;  ///< the numbers; false: times alone, from random inputs
   int repeats = 3;     ///< measured runs, after one for the numbers; the median counts
   std::chrono::duration<double> time_out{60};  ///< of one operation waiting for its peers

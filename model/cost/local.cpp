@@ -70,8 +70,8 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
     if (call.pairs > 0) total.parts += kernel_parts(device_, kernel_, call);
   };
   for (const auto& t : tiles) {
-    const auto traffic = workload_.accumulation_traffic(op, t);
-    if (traffic > byte_count()) total.time += device_.memory_time(traffic);
+    const auto use = workload_.accumulation_of(op, t);
+    if (use.count > 0) total.time += device_.memory_time(use.traffic, use.count);
     if (!a.documents.empty()) continue;
     call.rows = t.rows;
     call.cols = t.cols;
@@ -98,7 +98,9 @@ const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
     if (is_kernel(op.kind)) {
       slot = attention_cost(op, rank);
     } else if (!is_communication(op.kind)) {
-      slot.time = device_.memory_time(workload_.memory_traffic(op));
+      const auto use = workload_.memory_calls_of(op);
+      slot.time = op.kind == op_kind::delta ? device_.delta_time(use.traffic)
+                                            : device_.memory_time(use.traffic, use.count);
     }
   }
   return slot;

@@ -322,7 +322,7 @@ TEST(workload, unfused_merges_read_and_write_more) {
     int steps = 0;
     for (const auto& op : program.program) {
       if (is_kernel(op.kind) && ++steps == 2)
-        return w.accumulation_traffic(op, w.tiles(op, 0).front()).value();
+        return w.accumulation_of(op, w.tiles(op, 0).front()).traffic.value();
     }
     return std::int64_t{0};
   };
@@ -339,7 +339,7 @@ TEST(workload, unfused_merges_of_partials_that_were_sent) {
     const workload w(program, a, token_layout::contiguous, true, merges);
     std::int64_t bytes = 0;
     for (const auto& op : program.program) {
-      if (op.kind == op_kind::merge) bytes += w.memory_traffic(op).value();
+      if (op.kind == op_kind::merge) bytes += w.memory_calls_of(op).traffic.value();
     }
     return bytes;
   };

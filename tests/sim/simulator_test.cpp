@@ -177,12 +177,13 @@ TEST(simulator, communication_launched_behind_a_kernel_waits_for_it) {
 }
 
 // The first exchange is launched in 50 us, the kernel 10 us later; it runs beside the transfer, the rest is as before. With
-// the kernel first it starts after 10 us, and the exchange waits for its end.
+// the kernel first it starts after 10 us, and the exchange waits for its end. As a graph both are there after 20 us.
 TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
-  const auto c = star(2, "",
-                      "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
-                      "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
-                      "{launch: 10 us, launch_communication: 50 us}, starts_idle: true}");
+  auto c =
+      star(2, "",
+           "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
+           "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
+           "{launch: 10 us, launch_communication: 50 us, graph_launch: 20 us}, starts_idle: true}");
   const auto first_kernel = [&](launch_order order) {
     auto s = ring(2);
     s.launch = order;
@@ -195,6 +196,8 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   };
   EXPECT_NEAR(first_kernel(launch_order::communication_first), 60e-6, 1e-12);
   EXPECT_NEAR(first_kernel(launch_order::compute_first), 10e-6, 1e-12);
+  c.device.starts_as_graph = true;
+  EXPECT_NEAR(first_kernel(launch_order::communication_first), 20e-6, 1e-12);
 }
 
 TEST(simulator, link_loads_add_up_to_the_bytes_sent) {
