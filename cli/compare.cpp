@@ -51,6 +51,14 @@ struct contest {
   bool counts() const { return second > 1.03 * best; }
 };
 
+/// What attnsim validate --cases measured of one case, in one run of it or several.
+struct measured_case {
+  std::string where;  ///< FILE:LINE of the first
+  std::string line;
+  const cluster* on = nullptr;
+  std::map<std::string, std::vector<double>> durations;  ///< seconds, by pass
+};
+
 class comparison {
  public:
   explicit comparison(const compare_flags& flags) : flags_(flags) {}
@@ -63,6 +71,11 @@ class comparison {
     const auto file = formats::read_source(f.file);
     file.text.find("\"traceEvents\"") == std::string::npos ? add_measurements(f.file, c)
                                                            : add_trace(file, c);
+  }
+
+  /// After the last file.
+  void finish() {
+    for (const auto& m : cases_) add(m);
   }
 
   const std::vector<ladder_point>& points() const { return points_; }
@@ -146,7 +159,7 @@ class comparison {
     add("schedules", flags_.traced, own.end, least_sure, totals);
   }
 
-  /// Lines of attnsim validate --cases.
+  /// Lines of attnsim validate --cases; what was run several times counts once, with all its times.
   void add_runs(const std::string& file, const cluster& c) {
     std::ifstream stream(file);
     if (!stream) throw input_error(file + ": cannot be read");
@@ -157,20 +170,30 @@ class comparison {
       if (run.is_discarded() || !run.contains("case"))
         throw input_error(where, line.substr(0, 60), "expected an object with a case");
       if (!run.contains("durations_s")) continue;  // infeasible or failed
-      double measured = 0;
-      for (const auto& [pass, list] : run["durations_s"].items())
-        measured += median(list.get<std::vector<double>>());
-      add_run(where, run["case"].get<std::string>(), measured, c);
+      auto& known = case_of(where, run["case"].get<std::string>(), c);
+      for (const auto& [pass, list] : run["durations_s"].items()) {
+        const auto times = list.get<std::vector<double>>();
+        auto& all = known.durations[pass];
+        all.insert(all.end(), times.begin(), times.end());
+      }
     }
   }
 
-  void add_run(const std::string& where, const std::string& line, double measured,
-               const cluster& c) {
-    const auto run = predict_case(where, line, c);
-    points_.push_back({"schedules", fmt::format("{}: {}", c.name, line), run.time, run.low,
+  measured_case& case_of(const std::string& where, const std::string& line, const cluster& c) {
+    for (auto& known : cases_) {
+      if (known.on == &c && known.line == line) return known;
+    }
+    return cases_.emplace_back(measured_case{.where = where, .line = line, .on = &c});
+  }
+
+  void add(const measured_case& m) {
+    const auto run = predict_case(m.where, m.line, *m.on);
+    double measured = 0;
+    for (const auto& [pass, times] : m.durations) measured += median(times);
+    points_.push_back({"schedules", fmt::format("{}: {}", m.on->name, m.line), run.time, run.low,
                        run.high, seconds(measured)});
-    const auto [problem, who] = split_case(line);
-    contests_[c.name + problem].add(who, run.time.value(), measured);
+    const auto [problem, who] = split_case(m.line);
+    contests_[m.on->name + problem].add(who, run.time.value(), measured);
   }
 
   /// The flags of the problem, and those that choose a schedule for it.
@@ -191,6 +214,7 @@ class comparison {
   const compare_flags& flags_;
   cluster_shelf clusters_;
   std::vector<ladder_point> points_;
+  std::vector<measured_case> cases_;
   std::map<std::string, contest> contests_;
 };
 
@@ -253,6 +277,7 @@ void run(const compare_flags& flags) {
   const auto format = parse_format(flags.output.format);
   comparison done(flags);
   for (const auto& text : flags.measured) done.add(text);
+  done.finish();
   if (done.points().empty()) throw input_error("MEASURED: no points with samples");
   if (!flags.points.empty()) write_file("--points", flags.points, to_csv(done.points()));
   if (!flags.report.empty())

@@ -52,6 +52,23 @@ TEST_F(calibration_commands, a_fitted_profile_predicts_what_was_held_out) {
               StartsWith("rung,what,predicted_us,low_us,high_us,"));
 }
 
+/// 3, 1 and 2 ms in three files of one case: their median, 2 ms, is one point.
+TEST_F(calibration_commands, runs_of_one_case_count_together) {
+  std::string files;
+  for (const auto* time : {"0.003", "0.001", "0.002"}) {
+    const nlohmann::json run{
+        {"case", "--seq 4K --heads 8 --schedule ring --pass forward --kernel cuda"},
+        {"durations_s", {{"forward", {std::stod(time)}}}}};
+    files += ' ' + write(std::string(time) + ".jsonl", run.dump() + "\n");
+  }
+  const auto points = folder_.file("points.csv");
+  const auto r = run_program("compare tests/gpu/two-h100.yaml" + files + " --points " + points);
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto rows = read_all(points);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 2) << rows;
+  EXPECT_THAT(rows, HasSubstr(",2000,"));
+}
+
 /// Two steps of a ring on rank 0 of 2.
 TEST_F(calibration_commands, a_trace_is_compared_operation_by_operation) {
   const auto kernel = [](const std::string& name, int stream, double start, double duration) {
