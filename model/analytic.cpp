@@ -25,8 +25,7 @@ std::vector<double> loads(const instance& i, int pattern) {
 }
 
 /// A rank's communication in one pattern: the slower of what it sends and receives.
-flow_time time_of(const instance& i, int pattern, int rank) {
-  const auto load = loads(i, pattern);
+flow_time time_of(const instance& i, int pattern, int rank, const std::vector<double>& load) {
   const auto& communication = i.communication();
   std::vector<link_use> uses;
   flow_time t;
@@ -56,9 +55,9 @@ bool intersect(const std::vector<link_id>& a, const std::vector<link_id>& b) {
 
 class one_rank {
  public:
-  one_rank(const instance& i, int rank)
-      : instance_(i), rank_(rank), streams_(i.program().streams.size()) {
-    for (int p = 0; p < i.communication().patterns(); ++p) times_.push_back(time_of(i, p, rank));
+  /// `times`: of its communication, by pattern.
+  one_rank(const instance& i, int rank, std::vector<flow_time> times)
+      : instance_(i), rank_(rank), times_(std::move(times)), streams_(i.program().streams.size()) {
     const auto& program = i.program().program;
     for (std::size_t op = 0; op < program.size(); ++op) {
       streams_[static_cast<std::size_t>(program[op].stream)].operations.push_back(op);
@@ -175,16 +174,28 @@ class one_rank {
 std::vector<int> candidates(const instance& i) {
   const auto& grid = i.program().grid;
   const int last = i.ranks() - 1;
-  return {0,   std::min(1, last), i.ranks() / 2, grid.extent(1) - 1, i.ranks() - grid.extent(1),
-          last};
+  std::vector<int> different;
+  for (const int rank : {0, std::min(1, last), i.ranks() / 2, grid.extent(1) - 1,
+                         i.ranks() - grid.extent(1), last}) {
+    if (std::find(different.begin(), different.end(), rank) == different.end())
+      different.push_back(rank);
+  }
+  return different;
 }
 
 }  // namespace
 
 analytic_estimate estimate(const instance& i) {
+  const auto ranks = candidates(i);
+  std::vector<std::vector<flow_time>> times(ranks.size());
+  for (int pattern = 0; pattern < i.communication().patterns(); ++pattern) {
+    const auto load = loads(i, pattern);
+    for (std::size_t k = 0; k < ranks.size(); ++k)
+      times[k].push_back(time_of(i, pattern, ranks[k], load));
+  }
   analytic_estimate slowest;
-  for (const int rank : candidates(i)) {
-    const auto e = one_rank(i, rank).run();
+  for (std::size_t k = 0; k < ranks.size(); ++k) {
+    const auto e = one_rank(i, ranks[k], std::move(times[k])).run();
     if (e.time > slowest.time) slowest = e;
   }
   return slowest;

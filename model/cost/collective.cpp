@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "model/error.hpp"
 #include "model/rings.hpp"
@@ -11,23 +12,34 @@
 namespace attnsim {
 namespace {
 
-std::vector<link_use> merged(std::vector<link_use> uses) {
-  std::sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
-  std::vector<link_use> result;
-  for (const auto& use : uses) {
-    if (!result.empty() && result.back().link == use.link) {
-      result.back().weight += use.weight;
-    } else {
-      result.push_back(use);
-    }
-  }
-  return result;
-}
+/// Adds weights up by link. One object serves many sums: its room for every link of the network is made once.
+class link_sums {
+ public:
+  explicit link_sums(const network& net) : sums_(net.links().size()) {}
 
-/// Notes the messages of a stage and adds them up to one flow.
+  void add(const link_use& use) {
+    if (sums_[use.link] == 0) used_.push_back(use.link);
+    sums_[use.link] += use.weight;
+  }
+
+  /// The sums by ascending link; starts afresh.
+  std::vector<link_use> take() {
+    std::sort(used_.begin(), used_.end());
+    std::vector<link_use> result;
+    for (const auto link : used_) result.push_back({link, std::exchange(sums_[link], 0)});
+    used_.clear();
+    return result;
+  }
+
+ private:
+  std::vector<double> sums_;
+  std::vector<link_id> used_;
+};
+
+/// Notes the messages of a group in a stage and adds them up to one flow; then those of the next group.
 class stage_builder {
  public:
-  explicit stage_builder(const cluster& c) : cluster_(c) {}
+  explicit stage_builder(const cluster& c) : cluster_(c), sums_(c.network) {}
 
   /// A message that moves `weight` bytes for every byte of the flow.
   void add_message(int from, int to, double weight) {
@@ -35,84 +47,110 @@ class stage_builder {
     cluster_.network.route(from, to, path_);
     seconds latency;
     for (const auto id : path_) {
-      uses_.push_back({id, weight});
+      sums_.add({id, weight});
       latency += cluster_.network.links()[id].latency;
     }
     slowest_hop_ = std::max(slowest_hop_, latency);
     kind_ = std::max(kind_, transport_of(cluster_.network, path_));
   }
 
+  const attnsim::network& network() const { return cluster_.network; }
   const transport_profile& transport() const { return cluster_.device.transport(kind_); }
   seconds slowest_hop() const { return slowest_hop_; }
 
   collective_flow finish(const flow_latency& latency, double efficiency, double bytes) {
-    collective_flow flow{merged(std::move(uses_)), latency, kind_, bytes};
+    collective_flow flow{sums_.take(), latency, kind_, bytes};
     flow.take_shares(cluster_.network, transport(), efficiency);
+    slowest_hop_ = {};
+    kind_ = link_kind::nvlink;
     return flow;
   }
 
  private:
   const cluster& cluster_;
-  std::vector<link_use> uses_;
+  link_sums sums_;
   std::vector<link_id> path_;
   seconds slowest_hop_;
   link_kind kind_ = link_kind::nvlink;
 };
 
-/// Flows of equal size that run at once and alike, as one.
-collective_flow together(std::vector<collective_flow> flows) {
-  collective_flow all = flows.front();
-  for (std::size_t i = 1; i < flows.size(); ++i) {
-    all.uses.insert(all.uses.end(), flows[i].uses.begin(), flows[i].uses.end());
-    all.latency = std::max(all.latency, flows[i].latency);
-    all.transport = std::max(all.transport, flows[i].transport);
-    all.rate_limit = std::min(all.rate_limit, flows[i].rate_limit);
+collective_flow ring_flow(stage_builder& stage, std::vector<int> devices, int rounds,
+                          double bytes) {
+  const double steps = rounds * (static_cast<double>(devices.size()) - 1);
+  std::sort(devices.begin(), devices.end());
+  const auto channels = ring_channels(stage.network(), devices);
+  for (const auto& ring : channels) {
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      stage.add_message(ring[i], ring[(i + 1) % ring.size()],
+                        1.0 / static_cast<double>(channels.size()));
+    }
   }
-  all.uses = merged(std::move(all.uses));
-  return all;
+  const auto& t = stage.transport();
+  return stage.finish({t.collective_latency + steps * (t.step_latency + stage.slowest_hop()),
+                       rounds > 1 ? t.all_reduce_ramp : t.collective_ramp},
+                      rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency, bytes);
 }
 
-/// The same stage in every group; none in groups of one.
+collective_flow pairs_flow(stage_builder& stage, const std::vector<int>& devices, double bytes) {
+  for (const int from : devices) {
+    for (const int to : devices) {
+      if (from != to) stage.add_message(from, to, 1 / static_cast<double>(devices.size() - 1));
+    }
+  }
+  const auto& t = stage.transport();
+  return stage.finish({t.collective_latency + stage.slowest_hop(), t.ramp}, t.efficiency, bytes);
+}
+
+/// None for groups of one.
 template <typename Flow>
-void add_stage(std::vector<collective_flow>& stages, const std::vector<std::vector<int>>& groups,
-               Flow flow) {
-  if (groups.front().size() < 2) return;
+std::vector<collective_flow> flow_of_each(const device_groups& groups, Flow flow) {
   std::vector<collective_flow> flows;
-  for (const auto& group : groups) flows.push_back(flow(group));
-  stages.push_back(together(std::move(flows)));
+  for (const auto& group : groups) {
+    if (group.size() > 1) flows.push_back(flow(group));
+  }
+  return flows;
+}
+
+/// Flows of equal size that run at once and alike, as one.
+collective_flow together(const network& net, const std::vector<collective_flow>& flows) {
+  auto all = flows.front();
+  link_sums sums(net);
+  for (const auto& flow : flows) {
+    for (const auto& use : flow.uses) sums.add(use);
+    all.latency = std::max(all.latency, flow.latency);
+    all.transport = std::max(all.transport, flow.transport);
+    all.rate_limit = std::min(all.rate_limit, flow.rate_limit);
+  }
+  all.uses = sums.take();
+  return all;
 }
 
 std::vector<collective_flow> hierarchical(const cluster& c, collective_kind kind,
                                           const node_groups& groups, double bytes) {
   const double g = static_cast<double>(groups.rails.size());
   const double m = static_cast<double>(groups.nodes.size());
-  const auto ring = [&](double sent, int rounds) {
-    return [&c, sent, rounds](const std::vector<int>& group) {
-      return ring_flow(c, group, rounds, sent);
-    };
-  };
-  const auto pairs = [&](double sent) {
-    return [&c, sent](const std::vector<int>& group) { return pairs_flow(c, group, sent); };
-  };
   const double within = bytes * (g - 1) / g, along = bytes * (m - 1) / m;
   std::vector<collective_flow> stages;
+  const auto add = [&](const std::vector<collective_flow>& flows) {
+    if (!flows.empty()) stages.push_back(together(c.network, flows));
+  };
   switch (kind) {
     case collective_kind::all_gather:
-      add_stage(stages, groups.rails, ring(along / g, 1));
-      add_stage(stages, groups.nodes, ring(within, 1));
+      add(ring_flows(c, groups.rails, 1, along / g));
+      add(ring_flows(c, groups.nodes, 1, within));
       break;
     case collective_kind::reduce_scatter:
-      add_stage(stages, groups.nodes, ring(within, 1));
-      add_stage(stages, groups.rails, ring(along / g, 1));
+      add(ring_flows(c, groups.nodes, 1, within));
+      add(ring_flows(c, groups.rails, 1, along / g));
       break;
     case collective_kind::all_reduce:
-      add_stage(stages, groups.nodes, ring(within, 1));
-      add_stage(stages, groups.rails, ring(2 * along / g, 2));
-      add_stage(stages, groups.nodes, ring(within, 1));
+      add(ring_flows(c, groups.nodes, 1, within));
+      add(ring_flows(c, groups.rails, 2, 2 * along / g));
+      add(ring_flows(c, groups.nodes, 1, within));
       break;
     case collective_kind::all_to_all:
-      add_stage(stages, groups.nodes, pairs(within));
-      add_stage(stages, groups.rails, pairs(along));
+      add(pairs_flows(c, groups.nodes, within));
+      add(pairs_flows(c, groups.rails, along));
       break;
   }
   return stages;
@@ -149,32 +187,28 @@ link_kind transport_between(const cluster& c, std::span<const int> devices) {
   return kind;
 }
 
-collective_flow ring_flow(const cluster& c, std::vector<int> devices, int rounds, double bytes) {
-  const double steps = rounds * (static_cast<double>(devices.size()) - 1);
-  std::sort(devices.begin(), devices.end());
+collective_flow ring_flow(const cluster& c, const std::vector<int>& devices, int rounds,
+                          double bytes) {
   stage_builder stage(c);
-  const auto channels = ring_channels(c.network, devices);
-  for (const auto& ring : channels) {
-    for (std::size_t i = 0; i < ring.size(); ++i) {
-      stage.add_message(ring[i], ring[(i + 1) % ring.size()],
-                        1.0 / static_cast<double>(channels.size()));
-    }
-  }
-  const auto& t = stage.transport();
-  return stage.finish({t.collective_latency + steps * (t.step_latency + stage.slowest_hop()),
-                       rounds > 1 ? t.all_reduce_ramp : t.collective_ramp},
-                      rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency, bytes);
+  return ring_flow(stage, devices, rounds, bytes);
+}
+
+std::vector<collective_flow> ring_flows(const cluster& c, const device_groups& groups, int rounds,
+                                        double bytes) {
+  stage_builder stage(c);
+  return flow_of_each(groups,
+                      [&](const auto& group) { return ring_flow(stage, group, rounds, bytes); });
 }
 
 collective_flow pairs_flow(const cluster& c, const std::vector<int>& devices, double bytes) {
   stage_builder stage(c);
-  for (const int from : devices) {
-    for (const int to : devices) {
-      if (from != to) stage.add_message(from, to, 1 / static_cast<double>(devices.size() - 1));
-    }
-  }
-  const auto& t = stage.transport();
-  return stage.finish({t.collective_latency + stage.slowest_hop(), t.ramp}, t.efficiency, bytes);
+  return pairs_flow(stage, devices, bytes);
+}
+
+std::vector<collective_flow> pairs_flows(const cluster& c, const device_groups& groups,
+                                         double bytes) {
+  stage_builder stage(c);
+  return flow_of_each(groups, [&](const auto& group) { return pairs_flow(stage, group, bytes); });
 }
 
 collective_flow tree_flow(const cluster& c, const std::vector<int>& devices, double bytes) {

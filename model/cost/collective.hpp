@@ -71,14 +71,22 @@ struct collective_flow {
 link_kind transport_between(const cluster&, std::span<const int> devices);
 
 /// An all-reduce goes round twice.
-collective_flow ring_flow(const cluster&, std::vector<int> devices, int rounds, double bytes);
+collective_flow ring_flow(const cluster&, const std::vector<int>& devices, int rounds,
+                          double bytes);
 collective_flow pairs_flow(const cluster&, const std::vector<int>& devices, double bytes);
 collective_flow tree_flow(const cluster&, const std::vector<int>& devices, double bytes);
 
+using device_groups = std::vector<std::vector<int>>;
+
+/// Of each group a flow, none of groups of one: much faster for many groups than one by one.
+std::vector<collective_flow> ring_flows(const cluster&, const device_groups&, int rounds,
+                                        double bytes);
+std::vector<collective_flow> pairs_flows(const cluster&, const device_groups&, double bytes);
+
 /// The groups of a hierarchical collective.
 struct node_groups {
-  std::vector<std::vector<int>> nodes;
-  std::vector<std::vector<int>> rails;  ///< the k-th device of every node
+  device_groups nodes;
+  device_groups rails;  ///< the k-th device of every node
 };
 /// Throws infeasible unless all nodes have as many of the devices.
 node_groups groups_of(const network&, const std::vector<int>& devices);

@@ -54,16 +54,16 @@ transfers::pattern_data transfers::make_pattern(const schedule& s, const operati
     add_messages(p, s, op);
     return p;
   }
+  std::vector<std::vector<int>> groups;
+  device_groups devices;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (s.grid.place_in_group(rank, op.axes) == 0) {
-      const auto group = s.grid.group(rank, op.axes);
-      if (group.size() < 2) continue;
-      const auto devices = devices_of(group);
-      add_group(p, group,
-                kind_of(op.kind) == pattern_kind::ring ? ring_flow(cluster_, devices, 1, 0)
-                                                       : pairs_flow(cluster_, devices, 0));
-    }
+    if (s.grid.first_in_group(rank, op.axes) != rank) continue;
+    groups.push_back(s.grid.group(rank, op.axes));
+    devices.push_back(devices_of(groups.back()));
   }
+  const auto flows = kind_of(op.kind) == pattern_kind::ring ? ring_flows(cluster_, devices, 1, 0)
+                                                            : pairs_flows(cluster_, devices, 0);
+  for (std::size_t i = 0; i < flows.size(); ++i) add_group(p, groups[i], flows[i]);
   return p;
 }
 
