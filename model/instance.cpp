@@ -19,13 +19,20 @@ instance::instance(const cluster& c, const attention& a, const strategy& s, pass
     : instance(c, a, s, make_schedule(informed(s, c, a, pass), a, pass)) {}
 
 instance::instance(const cluster& c, const attention& a, const strategy& s, schedule program)
-    : cluster_(c),
+    : instance(placed_ranks(c, place(s.placement, program.grid, c)), a, s, std::move(program)) {}
+
+instance::instance(const placed_ranks& ranks, const attention& a, const strategy& s, pass_kind pass)
+    : instance(ranks, a, s, make_schedule(informed(s, ranks.on(), a, pass), a, pass)) {}
+
+instance::instance(const placed_ranks& ranks, const attention& a, const strategy& s,
+                   schedule&& program)
+    : cluster_(ranks.on()),
       strategy_(s),
-      kernel_(c.device.kernel(s.kernel)),
+      kernel_(cluster_.device.kernel(s.kernel)),
       schedule_(std::move(program)),
-      devices_(place(s.placement, schedule_.grid, c)),
+      devices_(ranks.devices()),
       workload_(schedule_, a, s.tokens, kernel_ == nullptr || kernel_->staircase, s.merges),
-      transfers_(schedule_, c, devices_),
-      costs_(workload_, c.device, kernel_) {}
+      transfers_(schedule_, ranks),
+      costs_(workload_, cluster_.device, kernel_) {}
 
 }  // namespace attnsim

@@ -18,6 +18,8 @@ class instance {
   /// The cluster is kept by reference. `s` is completed (schedules.hpp); `pass` is forward or backward. Throws infeasible
   /// and input_error as placement, workload and device do.
   instance(const cluster&, const attention&, const strategy& s, pass_kind pass);
+  /// On ranks that are placed already, wherever the strategy says.
+  instance(const placed_ranks&, const attention&, const strategy& s, pass_kind pass);
   /// A schedule of one's own, for studies and tests; of the strategy the rest counts: tokens,
   /// placement, kernel.
   instance(const cluster&, const attention&, const strategy&, schedule);
@@ -47,6 +49,8 @@ class instance {
   bool same_on_all_ranks() const { return !local_times_ && workload_.same_on_all_ranks(); }
 
  private:
+  instance(const placed_ranks&, const attention&, const strategy&, schedule&&);
+
   const cluster& cluster_;
   strategy strategy_;
   const kernel_profile* kernel_;

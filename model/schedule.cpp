@@ -304,19 +304,21 @@ void derive_needs(schedule& s) {
     std::vector<std::uint32_t> written, read;  // per stream: position after the last such operation
   };
   const auto streams = s.streams.size();
-  std::map<std::pair<int, int>, slot_use> uses;
-  std::vector<std::uint32_t> issued(streams, 0);
+  const std::vector<std::uint32_t> none(streams, 0);
+  std::vector<std::vector<slot_use>> uses;  // by buffer and slot
+  for (const auto& b : s.buffers) {
+    const auto slots = static_cast<std::size_t>(s.grid.extent_of(b.slots));
+    uses.emplace_back(slots, slot_use{none, none});
+  }
+  auto issued = none;
   const auto raise = [](std::vector<std::uint32_t>& to, const std::vector<std::uint32_t>& from) {
     for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
   };
   const auto use_of = [&](int buffer, int slot) -> slot_use& {
-    auto& use = uses[{buffer, slot}];
-    use.written.resize(streams);
-    use.read.resize(streams);
-    return use;
+    return uses[static_cast<std::size_t>(buffer)][static_cast<std::size_t>(slot)];
   };
   for (auto& op : s.program) {
-    op.needs.assign(streams, 0);
+    op.needs = none;
     for_each_slot(s, op.reads, [&](int b, int slot) { raise(op.needs, use_of(b, slot).written); });
     for_each_slot(s, op.writes, [&](int b, int slot) {
       raise(op.needs, use_of(b, slot).written);
@@ -328,9 +330,8 @@ void derive_needs(schedule& s) {
     for_each_slot(s, op.reads, [&](int b, int slot) { use_of(b, slot).read[stream] = position; });
     for_each_slot(s, op.writes, [&](int b, int slot) {
       auto& use = use_of(b, slot);
-      use.written.assign(streams, 0);
+      use.written = use.read = none;
       use.written[stream] = position;
-      use.read.assign(streams, 0);
     });
   }
 }

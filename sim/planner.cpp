@@ -196,21 +196,45 @@ void bound_all(const cluster& c, const plan_request& request, std::vector<candid
                    [](const auto& x, const auto& y) { return x.bound < y.bound; });
 }
 
+/// Candidates that place their ranks alike, so that they share the patterns of communication. By ascending bound, as the
+/// groups by their least.
+std::vector<std::vector<candidate*>> placed_alike(std::vector<candidate>& by_bound) {
+  std::map<std::pair<std::vector<int>, std::string>, std::size_t> numbers;
+  std::vector<std::vector<candidate*>> groups;
+  for (auto& one : by_bound) {
+    const auto extents = schedule_grid(one.chosen).extents();
+    const auto [number, is_new] =
+        numbers.try_emplace({extents, one.chosen.placement}, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[number->second].push_back(&one);
+  }
+  return groups;
+}
+
+void estimate(candidate& one, const placed_ranks& ranks, const plan_request& request) {
+  const auto problem = part_of_batch(request.problem, one.data_parallel);
+  for (const auto pass : passes_of(request.pass)) {
+    const instance i(ranks, problem, one.chosen, pass);
+    one.estimate += attnsim::estimate(i).time;
+    one.memory = std::max(one.memory, peak_memory(i.work()).peak);
+  }
+  one.estimated = true;
+}
+
 /// Estimates what its bound does not rule out and drops the rest.
 void estimate_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates,
                   best_estimates& best, const std::function<void()>& done) {
   bound_all(c, request, candidates);
-  parallel_for_each(candidates, [&](candidate& one) {
-    done();
-    if (best.rules_out(one, request.layout_slack)) return;
-    const auto problem = part_of_batch(request.problem, one.data_parallel);
-    for (const auto pass : passes_of(request.pass)) {
-      const instance i(c, problem, one.chosen, pass);
-      one.estimate += attnsim::estimate(i).time;
-      one.memory = std::max(one.memory, peak_memory(i.work()).peak);
+  auto groups = placed_alike(candidates);
+  parallel_for_each(groups, [&](const std::vector<candidate*>& group) {
+    const auto& s = group.front()->chosen;
+    const placed_ranks ranks(c, place(s.placement, schedule_grid(s), c));
+    for (auto* one : group) {
+      done();
+      if (best.rules_out(*one, request.layout_slack)) continue;
+      estimate(*one, ranks, request);
+      if (one->memory <= c.device.memory) best.add(*one);
     }
-    one.estimated = true;
-    if (one.memory <= c.device.memory) best.add(one);
   });
   // The order in which threads run decides what was estimated needlessly, but not what is left.
   std::erase_if(candidates, [&](const candidate& one) {
@@ -402,6 +426,12 @@ void warn_of_fewer(plan_result& result) {
 }
 
 }  // namespace
+
+plan_request exhaustive(plan_request request) {
+  request.slack = request.layout_slack = std::numeric_limits<double>::infinity();
+  request.per_grid = request.most = std::numeric_limits<std::size_t>::max();
+  return request;
+}
 
 plan_result plan(const cluster& c, const plan_request& request,
                  const std::function<void(double)>& progress) {

@@ -35,6 +35,9 @@ struct plan_request {
   std::size_t most = 64;
 };
 
+/// The same with every strategy simulated, for few ranks only.
+plan_request exhaustive(plan_request);
+
 struct rejection {
   strategy candidate;
   std::string reason;

@@ -1,25 +1,121 @@
 #include "model/cost/transfer.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
-
-#include "model/cost/collective.hpp"
+#include <utility>
 
 namespace attnsim {
 namespace {
 
-enum class pattern_kind { message, ring, pairs };
+/// All-gathers and reduce-scatters go round the same rings.
+op_kind alike(op_kind kind) {
+  return kind == op_kind::reduce_scatter ? op_kind::all_gather : kind;
+}
 
-pattern_kind kind_of(op_kind kind) {
-  if (kind == op_kind::all_to_all) return pattern_kind::pairs;
-  return is_collective(kind) ? pattern_kind::ring : pattern_kind::message;
+/// Works one pattern out.
+class pattern_builder {
+ public:
+  pattern_builder(const cluster& c, const std::vector<int>& devices, const rank_grid& grid)
+      : cluster_(c), devices_(devices), grid_(grid) {
+    result_.sent.assign(devices.size(), -1);
+    result_.received.assign(devices.size(), -1);
+  }
+
+  communication_pattern messages(const std::vector<int>& peers) && {
+    const auto sends = [&](int rank) { return peers[static_cast<std::size_t>(rank)] != rank; };
+    const bool one_way =
+        std::none_of(peers.begin(), peers.end(), [&](int peer) { return sends(peer); });
+    for (int rank = 0; rank < grid_.ranks(); ++rank) {
+      if (sends(rank)) add_message(rank, peers[static_cast<std::size_t>(rank)], one_way);
+    }
+    return std::move(result_);
+  }
+
+  /// `all_pairs`: else a ring.
+  communication_pattern collectives(axis_set axes, bool all_pairs) && {
+    device_groups groups, devices;
+    for (int rank = 0; rank < grid_.ranks(); ++rank) {
+      if (grid_.first_in_group(rank, axes) != rank) continue;
+      groups.push_back(grid_.group(rank, axes));
+      devices.push_back(devices_of(groups.back()));
+    }
+    const auto flows =
+        all_pairs ? pairs_flows(cluster_, devices, 0) : ring_flows(cluster_, devices, 1, 0);
+    for (std::size_t i = 0; i < flows.size(); ++i) add_group(groups[i], flows[i]);
+    return std::move(result_);
+  }
+
+ private:
+  int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
+
+  std::vector<int> devices_of(const std::vector<int>& group) const {
+    std::vector<int> devices;
+    for (const int rank : group) devices.push_back(device_of(rank));
+    return devices;
+  }
+
+  void add_message(int sender, int receiver, bool one_way) {
+    const auto& net = cluster_.network;
+    std::vector<link_id> path;
+    net.route(device_of(sender), device_of(receiver), path);
+    const auto kind = transport_of(net, path);
+    const auto& transport = cluster_.device.transport(kind);
+    collective_flow message{
+        .uses = {},
+        .latency = {transport.latency, one_way ? transport.one_way_ramp : transport.ramp},
+        .transport = kind};
+    seconds links;
+    for (const auto id : path) {
+      links += net.links()[id].latency;
+      message.uses.push_back({id, 1});
+    }
+    message.latency.fixed += links;
+    message.take_shares(net, transport,
+                        one_way ? transport.one_way_efficiency : transport.efficiency);
+    result_.sent[static_cast<std::size_t>(sender)] = next_flow();
+    result_.received[static_cast<std::size_t>(receiver)] = next_flow();
+    add_flow({sender, receiver}, message);
+  }
+
+  void add_group(const std::vector<int>& group, const collective_flow& flow) {
+    for (const int rank : group) {
+      result_.sent[static_cast<std::size_t>(rank)] = next_flow();
+      result_.received[static_cast<std::size_t>(rank)] = next_flow();
+    }
+    add_flow(group, flow);
+  }
+
+  int next_flow() const { return static_cast<int>(result_.flows.size()); }
+
+  void add_flow(std::vector<int> members, const collective_flow& flow) {
+    auto& p = result_;
+    const auto first = p.uses.size();
+    p.uses.insert(p.uses.end(), flow.uses.begin(), flow.uses.end());
+    p.flows.push_back({first, p.uses.size(), flow.latency, flow.transport, flow.rate_limit});
+    p.members.push_back(std::move(members));
+    p.channels = std::max(p.channels, cluster_.device.transport(flow.transport).channels);
+    p.transport = std::max(p.transport, flow.transport);
+  }
+
+  const cluster& cluster_;
+  const std::vector<int>& devices_;
+  const rank_grid& grid_;
+  communication_pattern result_;
+};
+
+communication_pattern work_out(const cluster& c, const std::vector<int>& devices, const schedule& s,
+                               const operation& op) {
+  pattern_builder builder(c, devices, s.grid);
+  if (is_collective(op.kind))
+    return std::move(builder).collectives(op.axes, op.kind == op_kind::all_to_all);
+  std::vector<int> peers;
+  for (int rank = 0; rank < s.grid.ranks(); ++rank) peers.push_back(s.send_peer(op, rank));
+  return std::move(builder).messages(peers);
 }
 
 }  // namespace
 
 double stretch(const workload& w, const operation& op, const transport_profile& t) {
-  if (op.reads.size() < 2 || kind_of(op.kind) == pattern_kind::ring) return 1;
+  if (op.reads.size() < 2 || alike(op.kind) == op_kind::all_gather) return 1;
   double total = 0, longest = 0;
   for (const auto& o : op.reads) {
     const auto bytes = static_cast<double>(w.bytes(o).value());
@@ -29,111 +125,33 @@ double stretch(const workload& w, const operation& op, const transport_profile& 
   return std::max(1.0, longest / (t.message_share * total));
 }
 
-transfers::transfers(const schedule& s, const cluster& c, const std::vector<int>& devices)
-    : cluster_(c), devices_(devices) {
-  using key = std::tuple<pattern_kind, bool, axis_set, int>;
-  std::map<key, int> known;
+std::shared_ptr<const communication_pattern> placed_ranks::pattern(const schedule& s,
+                                                                   const operation& op) const {
+  auto& known = known_[{s.grid.extents(), alike(op.kind), op.axes, op.distance}];
+  if (!known) {
+    known = std::make_shared<const communication_pattern>(work_out(cluster_, devices_, s, op));
+  }
+  return known;
+}
+
+transfers::transfers(const schedule& s, const placed_ranks& ranks) {
+  std::map<const communication_pattern*, int> numbers;
   for (const auto& op : s.program) {
     if (!is_communication(op.kind)) {
       pattern_of_op_.push_back(-1);
       continue;
     }
-    const key k{kind_of(op.kind), op.kind == op_kind::transpose, op.axes, op.distance};
-    const auto [where, is_new] = known.try_emplace(k, patterns());
-    if (is_new) patterns_.push_back(make_pattern(s, op));
-    pattern_of_op_.push_back(where->second);
+    auto pattern = ranks.pattern(s, op);
+    const auto [number, is_new] = numbers.try_emplace(pattern.get(), patterns());
+    if (is_new) patterns_.push_back(std::move(pattern));
+    pattern_of_op_.push_back(number->second);
   }
-}
-
-transfers::pattern_data transfers::make_pattern(const schedule& s, const operation& op) {
-  pattern_data p;
-  const int ranks = s.grid.ranks();
-  p.sent.assign(static_cast<std::size_t>(ranks), -1);
-  p.received.assign(static_cast<std::size_t>(ranks), -1);
-  if (!is_collective(op.kind)) {
-    add_messages(p, s, op);
-    return p;
-  }
-  std::vector<std::vector<int>> groups;
-  device_groups devices;
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (s.grid.first_in_group(rank, op.axes) != rank) continue;
-    groups.push_back(s.grid.group(rank, op.axes));
-    devices.push_back(devices_of(groups.back()));
-  }
-  const auto flows = kind_of(op.kind) == pattern_kind::ring ? ring_flows(cluster_, devices, 1, 0)
-                                                            : pairs_flows(cluster_, devices, 0);
-  for (std::size_t i = 0; i < flows.size(); ++i) add_group(p, groups[i], flows[i]);
-  return p;
-}
-
-void transfers::add_messages(pattern_data& p, const schedule& s, const operation& op) {
-  std::vector<int> peers;
-  for (int rank = 0; rank < s.grid.ranks(); ++rank) peers.push_back(s.send_peer(op, rank));
-  const auto sends = [&](int rank) { return peers[static_cast<std::size_t>(rank)] != rank; };
-  const bool one_way =
-      std::none_of(peers.begin(), peers.end(), [&](int peer) { return sends(peer); });
-  for (int rank = 0; rank < s.grid.ranks(); ++rank) {
-    if (sends(rank)) add_message(p, rank, peers[static_cast<std::size_t>(rank)], one_way);
-  }
-}
-
-std::vector<link_id> transfers::route(int from_rank, int to_rank) const {
-  std::vector<link_id> path;
-  cluster_.network.route(devices_[static_cast<std::size_t>(from_rank)],
-                         devices_[static_cast<std::size_t>(to_rank)], path);
-  return path;
-}
-
-seconds transfers::links_latency(std::span<const link_id> path) const {
-  seconds total;
-  for (const auto id : path) total += cluster_.network.links()[id].latency;
-  return total;
-}
-
-void transfers::add_message(pattern_data& p, int sender, int receiver, bool one_way) {
-  const auto path = route(sender, receiver);
-  const auto kind = transport_of(cluster_.network, path);
-  const auto& transport = cluster_.device.transport(kind);
-  collective_flow message{.uses = {},
-                          .latency = {transport.latency + links_latency(path),
-                                      one_way ? transport.one_way_ramp : transport.ramp},
-                          .transport = kind};
-  for (const auto id : path) message.uses.push_back({id, 1});
-  message.take_shares(cluster_.network, transport,
-                      one_way ? transport.one_way_efficiency : transport.efficiency);
-  p.sent[static_cast<std::size_t>(sender)] = static_cast<int>(p.flows.size());
-  p.received[static_cast<std::size_t>(receiver)] = static_cast<int>(p.flows.size());
-  add_flow(p, {sender, receiver}, message);
-}
-
-std::vector<int> transfers::devices_of(const std::vector<int>& group) const {
-  std::vector<int> devices;
-  for (const int rank : group) devices.push_back(devices_[static_cast<std::size_t>(rank)]);
-  return devices;
-}
-
-void transfers::add_group(pattern_data& p, const std::vector<int>& group,
-                          const collective_flow& flow) {
-  for (const int rank : group) {
-    p.sent[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-    p.received[static_cast<std::size_t>(rank)] = static_cast<int>(p.flows.size());
-  }
-  add_flow(p, group, flow);
-}
-
-void transfers::add_flow(pattern_data& p, std::vector<int> members, const collective_flow& flow) {
-  const auto first = uses_.size();
-  uses_.insert(uses_.end(), flow.uses.begin(), flow.uses.end());
-  p.flows.push_back({first, uses_.size(), flow.latency, flow.transport, flow.rate_limit});
-  p.members.push_back(std::move(members));
-  p.channels = std::max(p.channels, cluster_.device.transport(flow.transport).channels);
-  p.transport = std::max(p.transport, flow.transport);
 }
 
 flow_form transfers::form(int pattern, int flow) const {
-  const auto& f = at(pattern).flows[static_cast<std::size_t>(flow)];
-  return {std::span(uses_).subspan(f.first_use, f.last_use - f.first_use), f.latency, f.transport,
+  const auto& p = at(pattern);
+  const auto& f = p.flows[static_cast<std::size_t>(flow)];
+  return {std::span(p.uses).subspan(f.first_use, f.last_use - f.first_use), f.latency, f.transport,
           f.rate_limit};
 }
 

@@ -9,7 +9,10 @@
 // A link carries bytes / efficiency, for what NCCL reaches of its bandwidth (device.hpp, transport_profile).
 #pragma once
 
+#include <map>
+#include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "model/cluster.hpp"
@@ -26,10 +29,48 @@ struct flow_form {
   double rate_limit = std::numeric_limits<double>::infinity();
 };
 
+/// All flows of one pattern, numbered.
+struct communication_pattern {
+  struct flow {
+    std::size_t first_use = 0, last_use = 0;
+    flow_latency latency;
+    link_kind transport = link_kind::nvlink;
+    double rate_limit = 0;
+  };
+
+  std::vector<int> sent, received;  ///< by rank: its flow, or -1
+  std::vector<std::vector<int>> members;
+  std::vector<flow> flows;
+  std::vector<link_use> uses;
+  int channels = 0;
+  link_kind transport = link_kind::nvlink;
+};
+
+/// Ranks on devices of a cluster, and the patterns of communication between them. A pattern is worked out when first asked
+/// for, then kept: one object serves all schedules that place their ranks alike. Not for several threads at once.
+class placed_ranks {
+ public:
+  /// The cluster is kept by reference. `devices`: by rank (placement.hpp).
+  placed_ranks(const cluster& c, std::vector<int> devices)
+      : cluster_(c), devices_(std::move(devices)) {}
+
+  const cluster& on() const { return cluster_; }
+  const std::vector<int>& devices() const { return devices_; }
+
+  std::shared_ptr<const communication_pattern> pattern(const schedule&, const operation&) const;
+
+ private:
+  /// The grid's extents, and of the operation what decides who talks to whom, and how.
+  using key = std::tuple<std::vector<int>, op_kind, axis_set, int>;
+
+  const cluster& cluster_;
+  std::vector<int> devices_;
+  mutable std::map<key, std::shared_ptr<const communication_pattern>> known_;
+};
+
 class transfers {
  public:
-  /// `devices`: by rank (placement.hpp).
-  transfers(const schedule&, const cluster&, const std::vector<int>& devices);
+  transfers(const schedule&, const placed_ranks&);
 
   int patterns() const { return static_cast<int>(patterns_.size()); }
   int pattern_of(std::size_t op) const { return pattern_of_op_[op]; }  ///< -1: local
@@ -51,35 +92,10 @@ class transfers {
   link_kind transport(int pattern) const { return at(pattern).transport; }
 
  private:
-  struct flow_data {
-    std::size_t first_use = 0, last_use = 0;
-    flow_latency latency;
-    link_kind transport = link_kind::nvlink;
-    double rate_limit = 0;
-  };
-  struct pattern_data {
-    std::vector<int> sent, received;
-    std::vector<std::vector<int>> members;
-    std::vector<flow_data> flows;
-    int channels = 0;
-    link_kind transport = link_kind::nvlink;
-  };
+  const communication_pattern& at(int i) const { return *patterns_[static_cast<std::size_t>(i)]; }
 
-  const pattern_data& at(int i) const { return patterns_[static_cast<std::size_t>(i)]; }
-  pattern_data make_pattern(const schedule&, const operation&);
-  void add_messages(pattern_data&, const schedule&, const operation&);
-  void add_message(pattern_data&, int sender, int receiver, bool one_way);
-  void add_group(pattern_data&, const std::vector<int>& group, const collective_flow&);
-  void add_flow(pattern_data&, std::vector<int> members, const collective_flow&);
-  std::vector<int> devices_of(const std::vector<int>& group) const;
-  std::vector<link_id> route(int from_rank, int to_rank) const;
-  seconds links_latency(std::span<const link_id>) const;
-
-  const cluster& cluster_;
-  std::vector<int> devices_;
   std::vector<int> pattern_of_op_;
-  std::vector<pattern_data> patterns_;
-  std::vector<link_use> uses_;
+  std::vector<std::shared_ptr<const communication_pattern>> patterns_;
 };
 
 /// How many times as long an operation's messages take as one message of all their bytes (message_share); 1 for ring

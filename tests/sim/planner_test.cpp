@@ -16,13 +16,10 @@ TEST(planner, pruned_search_finds_what_exhaustive_search_finds) {
   for (const auto* name : {"nd-h100-v5", "nd-a100-v4", "nc-h100-v5"}) {
     const auto c = read_cluster(name, {.nodes = std::string(name) == "nc-h100-v5" ? 16 : 2});
     for (const auto& [sequence, kv_heads] : {std::pair(16384, 32), std::pair(262144, 4)}) {
-      plan_request request{.problem = {.heads = 32, .kv_heads = kv_heads, .sequence = sequence},
-                           .ranks = 16};
+      const plan_request request{
+          .problem = {.heads = 32, .kv_heads = kv_heads, .sequence = sequence}, .ranks = 16};
       const auto pruned = plan(c, request);
-      request.slack = 1e9;
-      request.layout_slack = 1e9;
-      request.per_grid = request.most = 1000;
-      const auto exhaustive = plan(c, request);
+      const auto exhaustive = plan(c, attnsim::exhaustive(request));
       ASSERT_FALSE(pruned.candidates.empty());
       EXPECT_LE(pruned.simulated, exhaustive.simulated / 2);
       EXPECT_LE(pruned.candidates[0].time.value(), exhaustive.candidates[0].time.value() * 1.005)
