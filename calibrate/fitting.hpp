@@ -1,0 +1,59 @@
+// What the parts of a calibration share: what was measured, the profile as far as it is fitted, and what is said about it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/calibration.hpp"
+#include "calibrate/fit.hpp"
+
+namespace attnsim {
+
+class fitting {
+ public:
+  /// References are kept.
+  fitting(const device_profile& prior, const std::vector<measurement_set>& measured,
+          const std::vector<log_set>& read)
+      : sets(measured), logs(read) {
+    result.profile = prior;
+  }
+
+  device_profile& profile() { return result.profile; }
+  /// The profile's kernel of a measurement's, a new one where there is none.
+  kernel_profile& kernel(const std::string& measured);
+
+  void fitted(std::string_view name, const std::string& value, std::size_t points,
+              const std::string& rest = "");
+  void kept(std::string_view name, std::string_view why);
+  void name_outliers(const linear_fit&, const std::vector<std::string>& names);
+
+  /// Every point of a kind that has samples, with its measurement and the set it is from.
+  template <typename Point, typename Use>
+  void each(const Use& use) const {
+    for (const auto& set : sets) {
+      for (const auto& m : set.data.points) {
+        const auto* point = std::get_if<Point>(&m.what);
+        if (point && m.rounds() > 0) use(*point, m, set);
+      }
+    }
+  }
+
+  const std::vector<measurement_set>& sets;
+  const std::vector<log_set>& logs;
+  calibration result;
+  std::vector<double> kernel_residuals, transfer_residuals;  ///< sizes, relative
+};
+
+void fit_memory(fitting&);
+void fit_kernels(fitting&);
+void fit_transports(fitting&);
+/// Both at once, and runs from idle; after the others.
+void fit_interference(fitting&);
+
+/// The value below which a share of the values lies.
+double quantile(std::vector<double> values, double share);
+/// The half-width within which 90 % of the residuals lie, at least 1 %.
+double interval_of(const std::vector<double>& residuals);
+
+}  // namespace attnsim

@@ -1,0 +1,191 @@
+// Kernel laws (device.hpp): times by least squares, what multiplies them searched.
+#include "calibrate/fitting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "calibrate/predicted.hpp"
+#include "model/error.hpp"
+
+namespace attnsim {
+namespace {
+
+class kernel_fits {
+ public:
+  explicit kernel_fits(fitting& f) : f_(f) {}
+
+  void run() {
+    using kind = std::pair<mask_kind, std::int64_t>;  // and query heads of a K/V head
+    using kinds = std::map<kind, std::vector<timed_kernel>>;
+    std::map<std::string, std::map<std::pair<pass_kind, std::int64_t>, kinds>> all;
+    f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
+      require_possible(p, m.median());
+      all[p.kernel][{p.pass, p.head_dim}][{p.mask, p.heads / p.kv_heads}].push_back(
+          {p, std::max(m.median() - f_.profile().kernel_launch.value(), 0.1 * m.median())});
+    });
+    if (all.empty()) return f_.kept("kernels", "none measured");
+    constexpr std::size_t enough = 6;
+    for (const auto& [name, families] : all) {
+      auto& kernel = f_.kernel(name);
+      kernel.laws.clear();
+      kernel.tables.clear();
+      for (const auto& [pass_and_dim, by_kind] : families) {
+        family members;
+        for (const auto& [mask_and_group, points] : by_kind) {
+          points.size() < enough ? f_.kept(name_of_law(kernel, points), "fewer than 6 shapes")
+                                 : members.push_back(&points);
+        }
+        if (!members.empty()) fit_family(kernel, members);
+      }
+    }
+  }
+
+ private:
+  struct timed_kernel {
+    kernel_point what;
+    double time = 0;  ///< without the launch
+  };
+
+  void require_possible(const kernel_point& p, double time) {
+    const auto call = call_of(p);
+    const auto rate = operations(call) / seconds(time), peak = f_.profile().peak(call.dtype);
+    if (rate <= peak) return;
+    throw input_error(
+        describe(p), to_string(rate),
+        fmt::format("expected at most the device's peak, {}: was the kernel launched at "
+                    "all, or is it another device?",
+                    to_string(peak)));
+  }
+
+  using family = std::vector<
+      const std::vector<timed_kernel>*>;  ///< of one pass and head dimension; by mask and group
+
+  struct family_fit {
+    std::vector<kernel_law> laws;
+    std::vector<linear_fit> fits;
+    double size = std::numeric_limits<double>::infinity();  ///< of the residuals
+  };
+
+  /// Start, block, token and row by least squares, for each mask and group; what multiplies them (tiles, slots, ...) is
+  /// searched and the same for all: it is one kernel.
+  void fit_family(kernel_profile& kernel, const family& members) {
+    const auto any = [&](auto is) {
+      return std::any_of(members.begin(), members.end(),
+                         [&](const auto* points) { return is(points->front().what); });
+    };
+    const bool causal = any([](const auto& p) { return p.mask == mask_kind::causal; });
+    const bool shared =
+        any([](const auto& p) { return p.pass == pass_kind::backward && p.heads != p.kv_heads; });
+    const auto searched = [](bool yes, std::vector<double> values) {
+      return yes ? values : std::vector<double>{values.front()};
+    };
+    family_fit best;
+    for (const int tile : {64, 128, 192, 256}) {
+      for (const int slots : {1, 2}) {
+        for (const double grouped : searched(shared, {0, 1})) {
+          for (const double uneven : searched(causal, {0.5, 0, 0.25, 1})) {
+            for (const double diagonal : searched(causal, {0, -0.5, 0.5})) {
+              auto tried = fit_laws(members, {.tile = tile,
+                                              .slots = slots,
+                                              .grouped = grouped > 0,
+                                              .uneven = uneven,
+                                              .diagonal = diagonal});
+              if (tried.size < best.size) best = std::move(tried);
+            }
+          }
+        }
+      }
+    }
+    for (std::size_t i = 0; i < members.size(); ++i)
+      take_law(kernel, *members[i], best.laws[i], best.fits[i]);
+  }
+
+  family_fit fit_laws(const family& members, kernel_law law) {
+    family_fit all{.size = 0};
+    for (const auto* points : members) {
+      const auto& first = points->front().what;
+      law.pass = first.pass;
+      law.head_dim = first.head_dim;
+      law.mask = first.mask;
+      law.group = static_cast<int>(first.heads / first.kv_heads);
+      all.fits.push_back(fit_law(law, *points));
+      all.laws.push_back(law);
+      all.size += capped_size(all.fits.back().residuals);
+    }
+    return all;
+  }
+
+  void take_law(kernel_profile& kernel, const std::vector<timed_kernel>& points,
+                const kernel_law& law, const linear_fit& fit) {
+    kernel.laws.push_back(law);
+    std::vector<double> sizes;
+    for (const double r : fit.residuals) sizes.push_back(std::abs(r));
+    f_.fitted(name_of_law(kernel, points),
+              fmt::format("blocks of {} tokens, {} at once{}", law.tile, law.slots,
+                          law.grouped ? ", over groups of heads" : ""),
+              points.size(),
+              fmt::format(", residuals {} (median), {} (95 %)", percent(median(sizes)),
+                          percent(quantile(sizes, 0.95))));
+    std::vector<std::string> names;
+    for (const auto& p : points) names.push_back(describe(p.what));
+    f_.name_outliers(fit, names);
+    f_.kernel_residuals.insert(f_.kernel_residuals.end(), sizes.begin(), sizes.end());
+  }
+
+  static std::string name_of_law(const kernel_profile& kernel,
+                                 const std::vector<timed_kernel>& points) {
+    const auto& p = points.front().what;
+    return fmt::format("kernel {} {} {}, head dimension {}, {} query heads a K/V head", kernel.name,
+                       name_of(p.pass), name_of(p.mask), p.head_dim, p.heads / p.kv_heads);
+  }
+
+  static double capped_size(const std::vector<double>& residuals) {
+    constexpr double far = 0.3;
+    double total = 0;
+    for (const double r : residuals) total += std::min(std::abs(r), far);
+    return total;
+  }
+
+  /// Sets the law's times. Which time of a triangle counts depends on them, so a few rounds.
+  linear_fit fit_law(kernel_law& law, const std::vector<timed_kernel>& points) {
+    constexpr int rounds = 3;
+    const auto n = static_cast<Eigen::Index>(points.size());
+    Eigen::MatrixXd a(n, law.pass == pass_kind::backward ? 4 : 3);
+    Eigen::VectorXd time(n);
+    law.block = seconds(5e-6);
+    law.token = seconds(15e-9);
+    linear_fit fit;
+    for (int round = 0; round < rounds; ++round) {
+      for (Eigen::Index i = 0; i < n; ++i) {
+        const auto& p = points[static_cast<std::size_t>(i)];
+        const auto call = call_of(p.what);
+        const auto t = law_terms_of(law, call, f_.profile().multiprocessors);
+        a(i, 0) = 1;
+        a(i, 1) = t.blocks;
+        a(i, 2) = t.tokens;
+        if (a.cols() > 3) a(i, 3) = static_cast<double>(call.batch * call.heads * call.rows);
+        time[i] = p.time;
+      }
+      fit = robust_fit(a, time);
+      law.start = seconds(fit.parameters[0]);
+      law.block = seconds(fit.parameters[1]);
+      law.token = seconds(fit.parameters[2]);
+      if (a.cols() > 3) law.row = seconds(fit.parameters[3]);
+    }
+    return fit;
+  }
+
+  fitting& f_;
+};
+
+}  // namespace
+
+void fit_kernels(fitting& f) {
+  kernel_fits(f).run();
+}
+
+}  // namespace attnsim
