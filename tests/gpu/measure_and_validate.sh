@@ -35,11 +35,13 @@ measure() {
   run $((limit + 15)) "$transport" measure --seconds "$limit" --time-out 20 \
     --out "$results/measured_$transport.json" --held-out "$results/held_out_$transport.json" "$@" >>"$log"
 }
+# validate SECONDS TRANSPORT CLUSTER: the cases of cases.partial, gone through three times: a slow spell of the machine meets
+# a third of a case's runs. attnsim compare takes them together.
 validate() {
-  limit=$1 transport=$2 cluster=$3
-  shift 3
-  run "$limit" "$transport" validate "$here/$cluster.yaml" --ranks 2 --transport nccl --times-only --time-out 20 "$@" |
-    grep --line-buffered '^{' >>"$results/schedules.jsonl"
+  for sweep in 1 2 3; do
+    run $(($1 / 3)) "$2" validate "$here/$3.yaml" --ranks 2 --transport nccl --times-only --time-out 20 --repeats 3 \
+      --cases "$results/cases.partial" | grep --line-buffered '^{' >>"$results/schedules.jsonl"
+  done
 }
 # cases STRATEGIES ORDERS HEADS FLAGS...: a line each; strategies as schedule,grid, heads as query/key
 cases() {
@@ -67,15 +69,15 @@ measure 150 nvlink --rounds 7 --largest 256
   cases 'ring,2x1 attention2d,1x2 attention2d-overlap,2x1 allgather,2x1' "$both" 32/32 --seq 18K --kernel cudnn
   cases "$every" communication-first 32/32 --seq 10K --kernel cuda --cuda-graph
 } >"$results/cases.partial"
-validate 90 nvlink two-h100 --repeats 9 --cases "$results/cases.partial"
+validate 90 nvlink two-h100
 cases "$every" "$both" '20/20 40/5' --seq 14K --kernel cuda >"$results/cases.partial"
-validate 75 host_memory two-h100-host-memory --repeats 9 --cases "$results/cases.partial"
+validate 75 host_memory two-h100-host-memory
 measure 40 host_memory --rounds 7 --largest 256 --quick --kinds transfer,overlap --kernels cuda
 {
   cases "$every" "$both" 20/20 --seq 4K --kernel cuda
   cases "$every" "$both" 40/5 --seq 7K --kernel cuda
 } >"$results/cases.partial"
-validate 75 sockets two-h100-sockets --repeats 7 --cases "$results/cases.partial"
+validate 75 sockets two-h100-sockets
 measure 40 sockets --rounds 9 --largest 64 --quick --kinds transfer,overlap --kernels cuda
 
 kill $watch 2>/dev/null
