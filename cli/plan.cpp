@@ -19,6 +19,7 @@
 #include "model/schedules/schedules.hpp"
 #include "report/crossovers.hpp"
 #include "report/pages.hpp"
+#include "sim/parallel.hpp"
 #include "sim/planner.hpp"
 
 namespace attnsim::cli {
@@ -80,16 +81,64 @@ std::string factor(double f) {
   return f == 0 ? "no" : fmt::format("{:.3g}x", f);
 }
 
-/// What every candidate lacks to be first, and from which length of sequence on it computes nearly all the time.
-std::string shortfalls(const cluster& c, const plan_request& request,
-                       const std::vector<prediction>& ranked) {
-  text_table table({"#", "behind", "if network faster by", "or kernels by", "compute-bound from"});
-  for (std::size_t i = 0; i < ranked.size(); ++i) {
-    const auto s = to_catch_up(ranked[i], ranked[0]);
-    const auto from = compute_bound_from(c, request.problem, ranked[i]);
-    table.add({fmt::format("{}", i + 1), to_string(s.behind), factor(s.network), factor(s.kernels),
-               from == 0 ? "-" : fmt::format("{} tokens", from)});
+/// The flags with a workload flag or, by its path, a key of the cluster file set.
+plan_flags with(plan_flags flags, const std::string& key, const std::string& value) {
+  auto& w = flags.workload;
+  const std::pair<const char*, std::string*> known[] = {{"seq", &w.sequence},
+                                                        {"batch", &w.batch},
+                                                        {"heads", &w.heads},
+                                                        {"kv-heads", &w.kv_heads},
+                                                        {"window", &w.window},
+                                                        {"head-dim", &w.head_dim},
+                                                        {"nodes", &flags.cluster.nodes},
+                                                        {"ranks", &flags.cluster.ranks}};
+  for (const auto& [name, field] : known) {
+    if (key == name) {
+      *field = value;
+      return flags;
+    }
   }
+  flags.cluster.set.push_back(key + "=" + value);
+  return flags;
+}
+
+/// "25.1 GB/s": where a candidate becomes compute-bound; "-" also where the cluster file has no such key.
+std::string bandwidth_from(const plan_flags& flags, const std::string& key, const prediction& p) {
+  const auto at = [&](bandwidth rate) {
+    return with(flags, key, fmt::format("{} GB/s", rate.value() / 1e9)).cluster.read();
+  };
+  try {
+    const auto from = compute_bound_above(at, p);
+    return from == bandwidth() ? "-" : to_string(from);
+  } catch (const input_error&) {
+    return "-";
+  }
+}
+
+/// What bounds every candidate, what it lacks to be first, and from where on it computes nearly all the time.
+std::string shortfalls(const cluster& c, const plan_flags& flags,
+                       const std::vector<prediction>& ranked) {
+  const bool one_node = c.devices_per_node >= ranked[0].ranks;
+  const std::string key = one_node ? "node.bandwidth" : "nics.bandwidth";
+  text_table table({"#", "bound by", "kernels at", "behind", "if network faster by",
+                    "or kernels by", "compute-bound from", "or from " + key});
+  std::vector<std::vector<std::string>> rows(ranked.size());
+  std::vector<std::size_t> places(ranked.size());
+  std::iota(places.begin(), places.end(), 0);
+  parallel_for_each(places, [&](std::size_t i) {
+    const auto& p = ranked[i];
+    const auto s = to_catch_up(p, ranked[0]);
+    const auto from = compute_bound_from(c, p);
+    rows[i] = {fmt::format("{}", i + 1),
+               p.bottleneck.kind,
+               percent(p.passes.back().kernels.share),
+               to_string(s.behind),
+               factor(s.network),
+               factor(s.kernels),
+               from == 0 ? "-" : fmt::format("{} tokens", from),
+               bandwidth_from(flags, key, p)};
+  });
+  for (const auto& row : rows) table.add(row);
   return table.str();
 }
 
@@ -118,6 +167,23 @@ std::string feasibility(const plan_request& request, const std::vector<predictio
   return table.str();
 }
 
+/// What each --cp-comm-type of Megatron-LM can do, and its best candidate here.
+std::string comm_types(const plan_request& request, const std::vector<prediction>& ranked) {
+  const auto& megatron = find_framework("megatron");
+  text_table table({"--cp-comm-type", "schedule", "mask", "window", "sink", "best #"});
+  const auto yes = [](bool can) { return can ? "yes" : "no"; };
+  for (const auto& type : cp_comm_types()) {
+    const auto able = std::find_if(ranked.begin(), ranked.end(), [&](const prediction& p) {
+      return megatron.refusal(p.chosen, request.problem, request.pass).empty() &&
+             cp_comm_type_of(p.chosen).name == type.name;
+    });
+    table.add({std::string(type.name), std::string(type.schedule), "full, causal", yes(type.window),
+               yes(type.sink),
+               able == ranked.end() ? "-" : fmt::format("{}", able - ranked.begin() + 1)});
+  }
+  return table.str();
+}
+
 std::string advice(const cluster& c, const prediction& best) {
   const auto late = launched_late(c, best);
   const bool one_node = c.devices_per_node >= best.ranks;
@@ -130,10 +196,11 @@ std::string advice(const cluster& c, const prediction& best) {
       c.device.multiprocessors);
 }
 
-void explain(const cluster& c, const plan_request& request, const plan_result& result) {
-  fmt::print("\n{}\n{}\n{}\n{}", shortfalls(c, request, result.candidates),
+void explain(const cluster& c, const plan_flags& flags, const plan_request& request,
+             const plan_result& result) {
+  fmt::print("\n{}\n{}\n{}\n{}\n{}", shortfalls(c, flags, result.candidates),
              advice(c, result.candidates[0]), feasibility(request, result.candidates),
-             rejections(result.rejected));
+             comm_types(request, result.candidates), rejections(result.rejected));
   for (const auto& p : result.on_fewer) {
     fmt::print("{}: {}\n",
                p.ranks == 1 ? "one rank" : fmt::format("{} ranks, {}", p.ranks, p.chosen.schedule),
@@ -182,27 +249,6 @@ std::pair<std::string, std::vector<std::string>> parse_what_if(const std::string
   std::vector<std::string> values;
   for (; value <= last; value *= 2) values.push_back(fmt::format("{}{}", value, unit));
   return {text.substr(0, equals), values};
-}
-
-/// The flags with a workload flag or, by its path, a key of the cluster file set.
-plan_flags with(plan_flags flags, const std::string& key, const std::string& value) {
-  auto& w = flags.workload;
-  const std::pair<const char*, std::string*> known[] = {{"seq", &w.sequence},
-                                                        {"batch", &w.batch},
-                                                        {"heads", &w.heads},
-                                                        {"kv-heads", &w.kv_heads},
-                                                        {"window", &w.window},
-                                                        {"head-dim", &w.head_dim},
-                                                        {"nodes", &flags.cluster.nodes},
-                                                        {"ranks", &flags.cluster.ranks}};
-  for (const auto& [name, field] : known) {
-    if (key == name) {
-      *field = value;
-      return flags;
-    }
-  }
-  flags.cluster.set.push_back(key + "=" + value);
-  return flags;
 }
 
 /// The best of every schedule for every value.
@@ -331,7 +377,7 @@ void run(const plan_flags& flags) {
   if (!flags.emit.empty()) return emit(flags.emit, request, result.candidates);
   print(result, format);
   if (format != output_format::table) return;
-  if (flags.explain) explain(c, request, result);
+  if (flags.explain) explain(c, flags, request, result);
   if (!flags.output.quiet) {
     fmt::print(stderr, "{} strategies, {} estimated, {} simulated, {} rejected{}\n",
                result.considered, result.estimated, result.simulated, result.rejected.size(),
@@ -353,7 +399,9 @@ void add_plan(CLI::App& app) {
   command->add_option("--top", flags->top, "how many to print")->capture_default_str();
   command->add_flag(
       "--explain", flags->explain,
-      "also what the candidates lack, launch order, who can do it, what was rejected");
+      "also what bounds each candidate, what it lacks to be first, from which length or bandwidth "
+      "on it computes nearly all the time, launch order, which framework and --cp-comm-type can "
+      "do it, what was rejected");
   command->add_option("--emit", flags->emit,
                       "settings for megatron, trtllm, usp, xdit, ring-flash-attention, torchtitan "
                       "or magiattention");

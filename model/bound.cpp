@@ -105,33 +105,6 @@ double largest_egress(const network& n, Group group_of) {
   return most;
 }
 
-/// Of blocks that never wait for each other.
-double highest_rate(const device_profile& device, const kernel_law& law) {
-  const double per_pair =
-      operations({.pass = law.pass, .head_dim = law.head_dim, .pairs = 1}).value();
-  return law.token > seconds()
-             ? device.multiprocessors * law.slots * law.tile * per_pair / law.token.value()
-             : device.peak_half.value();
-}
-
-double highest_rate(const device_profile& device, const std::string& kernel, data_type dtype,
-                    pass_kind pass) {
-  const auto* profile = device.kernel(kernel);
-  double measured = 0;
-  if (profile && dtype != data_type::fp32) {
-    for (const auto& table : profile->tables) {
-      for (const auto rate : table.rates) {
-        if (table.pass == pass) measured = std::max(measured, rate.value());
-      }
-    }
-    for (const auto& law : profile->laws) {
-      if (law.pass == pass) measured = std::max(measured, highest_rate(device, law));
-    }
-  }
-  const double peak = device.peak(dtype).value();
-  return measured > 0 ? std::min(measured, peak) : device.roofline_efficiency * peak;
-}
-
 }  // namespace
 
 time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), attention_(a) {
@@ -148,7 +121,9 @@ time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), atte
 double time_bound::computation(const strategy& s, int ranks, pass_kind pass) const {
   const double operations = pairs_ * static_cast<double>(attention_.head_dim) *
                             (pass == pass_kind::forward ? 4 : 10) / ranks;
-  return operations / highest_rate(cluster_.device, s.kernel, attention_.dtype, pass) / fastest_;
+  const auto& device = cluster_.device;
+  const auto rate = highest_rate(device, device.kernel(s.kernel), attention_.dtype, pass);
+  return operations / rate.value() / fastest_;
 }
 
 /// A full mask gives every rank the same work, and zigzag where each attends to all keys.

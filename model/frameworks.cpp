@@ -54,26 +54,28 @@ std::string forward_of_full_mask(const attention& a, pass_kind pass) {
 
 // --- Megatron-LM, TransformerEngine -------------------------------------------------------------
 
+constexpr cp_comm_type comm_types[] = {
+    {"p2p", "ring", false, false},
+    {"allgather", "allgather", true, false},
+    {"a2a", "ulysses", true, true},
+    {"a2a+p2p", "usp", false, false},
+};
+
 std::string megatron_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "allgather", "ulysses", "usp"}))
     return not_among(s, "ring (p2p), allgather, ulysses (a2a) and usp (a2a+p2p)");
-  const bool ring = is_one_of(s, {"ring", "usp"});
-  return first_of({ring ? window_with_ring(s, a) : "", uneven_heads(s, a),
+  return first_of({cp_comm_type_of(s).window ? "" : window_with_ring(s, a), uneven_heads(s, a),
                    other_tokens(s, a, token_layout::zigzag, "DualChunkSwap")});
 }
 
 std::string megatron_settings(const strategy& s, const attention&) {
-  const int ranks = ring_size(s) * s.ulysses;
-  const bool mixed = s.schedule == "usp" && s.ulysses > 1 && ring_size(s) > 1;
-  const auto type = mixed                       ? "a2a+p2p"
-                    : s.ulysses > 1             ? "a2a"
-                    : s.schedule == "allgather" ? "allgather"
-                                                : "p2p";
+  const auto type = cp_comm_type_of(s).name;
   auto text = s.tensor_parallel > 1
                   ? fmt::format("--tensor-model-parallel-size {}\n", s.tensor_parallel)
                   : "";
-  text += fmt::format("--context-parallel-size {}\n--cp-comm-type {}\n", ranks, type);
-  if (mixed) {
+  text += fmt::format("--context-parallel-size {}\n--cp-comm-type {}\n", ring_size(s) * s.ulysses,
+                      type);
+  if (type == "a2a+p2p") {
     text += fmt::format("--hierarchical-context-parallel-sizes {} {}\n", s.ulysses, ring_size(s));
   }
   return text;
@@ -184,6 +186,19 @@ constexpr framework table[] = {
 
 std::span<const framework> frameworks() {
   return table;
+}
+
+std::span<const cp_comm_type> cp_comm_types() {
+  return comm_types;
+}
+
+const cp_comm_type& cp_comm_type_of(const strategy& s) {
+  const bool ring = ring_size(s) > 1;
+  const std::string_view runs = s.schedule == "allgather" ? "allgather"
+                                : s.ulysses == 1          ? "ring"
+                                                          : (ring ? "usp" : "ulysses");
+  return *std::find_if(std::begin(comm_types), std::end(comm_types),
+                       [&](const cp_comm_type& type) { return type.schedule == runs; });
 }
 
 const framework& find_framework(std::string_view name) {

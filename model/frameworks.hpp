@@ -26,6 +26,19 @@ struct framework {
 
 std::span<const framework> frameworks();
 
+/// One value of Megatron-LM's --cp-comm-type and what TransformerEngine's context parallelism can do with it, full and
+/// causal masks apart (context_parallel.py, attn_forward_func_with_cp; issue 2541).
+struct cp_comm_type {
+  std::string_view name;
+  std::string_view schedule;
+  bool window;  ///< sliding windows
+  bool sink;    ///< attention sinks: softmax_type learnable or off-by-one
+};
+std::span<const cp_comm_type> cp_comm_types();
+
+/// The type that runs a strategy. Precondition: its schedule is ring, allgather, ulysses or usp.
+const cp_comm_type& cp_comm_type_of(const strategy&);
+
 /// Throws input_error that lists the names.
 const framework& find_framework(std::string_view name);
 

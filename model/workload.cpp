@@ -45,6 +45,14 @@ std::int64_t tokens_of(const tile& t, const operand& result) {
   return is_key_side(result.what) ? t.cols : t.rows;
 }
 
+/// Visible pairs if the sequence had so many tokens.
+std::int64_t pairs_of(attention a, std::int64_t tokens) {
+  a.sequence = tokens;
+  a.padding = 0;
+  const token_set all{{0, tokens, 1}};
+  return visible_pairs(all, all, a);
+}
+
 precision format_of(const schedule& s, const operand& o) {
   return s.buffer_of(o).format;
 }
@@ -57,15 +65,19 @@ std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::in
   return (sequence + unit - 1) / unit * unit;
 }
 
-void require_layout(std::int64_t sequence, token_layout layout, std::int64_t ranks,
+void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
                     std::int64_t parts) {
-  const auto padded = padded_sequence(sequence, layout, ranks, parts);
-  if (padded == sequence) return;
+  const auto padded = padded_sequence(a.sequence, layout, ranks, parts);
+  if (padded == a.sequence) return;
+  const auto more = [](std::int64_t all, std::int64_t useful) {
+    return percent(static_cast<double>(all - useful) / static_cast<double>(useful));
+  };
   throw infeasible(fmt::format(
-      "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({:.2f} "
-      "% more tokens)",
-      sequence, layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - sequence,
-      padded, 100.0 * static_cast<double>(padded - sequence) / static_cast<double>(sequence)));
+      "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({} "
+      "more "
+      "tokens, {} more work)",
+      a.sequence, layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - a.sequence,
+      padded, more(padded, a.sequence), more(pairs_of(a, padded), pairs_of(a, a.sequence))));
 }
 
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase,
@@ -73,7 +85,7 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
     : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase), merges_(merges) {
   check(a);
   const int parts = s.grid.extent_of(s.head_axis);
-  require_layout(a.sequence, layout, s.chunk_total(), parts);
+  require_layout(a, layout, s.chunk_total(), parts);
   const auto all = all_heads(a);
   if (!can_share(all, s.tensor_parallel) ||
       !can_share(share_of(all, s.tensor_parallel, 0), parts)) {

@@ -102,8 +102,8 @@ class workload {
 std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks,
                              std::int64_t parts = 1);
 
-/// Throws infeasible, with the padding that would do, when `sequence` is not a multiple of the layout's unit.
-void require_layout(std::int64_t sequence, token_layout, std::int64_t ranks,
-                    std::int64_t parts = 1);
+/// Throws infeasible when the sequence is not a multiple of the layout's unit, with the padding that would do and what it
+/// would waste.
+void require_layout(const attention&, token_layout, std::int64_t ranks, std::int64_t parts = 1);
 
 }  // namespace attnsim

@@ -20,6 +20,30 @@ std::string bar(double share) {
   return fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", width - filled);
 }
 
+/// "15 calls at 57.3 % of their highest rate: small blocks, and 45 us of launches".
+std::string kernels(const kernel_use& use) {
+  constexpr double small_blocks = 2.0 / 3;
+  return fmt::format("{} calls at {} of their highest rate{}, {} of launches", use.calls,
+                     percent(use.share), use.share < small_blocks ? ": small blocks" : "",
+                     to_string(use.launches));
+}
+
+/// "k 2 x 16.00 MiB, o fp32 128.0 MiB".
+std::string working_buffers(const memory_use& memory) {
+  std::vector<std::string> list;
+  for (const auto& b : memory.at_peak) {
+    const bool fp32 = b.format == precision::fp32 || is_statistic(b.what);
+    list.push_back(fmt::format("{}{} {}{}", name_of(b.what), fp32 ? " fp32" : "",
+                               b.count > 1 ? fmt::format("{} x ", b.count) : "",
+                               to_string(b.each)));
+  }
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+flop_count work_per_device(const prediction& p) {
+  return flop_count(p.rate_per_device.value() * p.time.value());
+}
+
 }  // namespace
 
 std::string grid_of(const strategy& s) {
@@ -70,6 +94,7 @@ nlohmann::ordered_json to_json(const prediction& p) {
       {"bytes_sent_per_rank", {{"max", p.most_bytes_sent.value()}, {"mean", p.mean_bytes_sent}}},
       {"peak_memory_bytes", p.peak_memory.value()},
       {"tflops_per_device", p.rate_per_device.value() / 1e12},
+      {"tflop_per_device", work_per_device(p).value() / 1e12},
       {"bottleneck",
        {{"kind", p.bottleneck.kind}, {"name", p.bottleneck.name}, {"share", p.bottleneck.share}}},
       {"feasible", p.feasible},
@@ -93,12 +118,15 @@ std::string to_table(const prediction& p) {
                      to_string(one.compute), to_string(one.exposed_communication)));
     line("", bar(one.compute / one.time));
     line("    bound by", bound_by(one.bottleneck));
+    if (one.kernels.calls > 0) line("    kernels", kernels(one.kernels));
     line("    sends", fmt::format("{} a rank at most", to_string(one.most_bytes_sent)));
     line("    memory", fmt::format("{}: own shards {}, working {}, scratch {}",
                                    to_string(one.memory.peak), to_string(one.memory.resident),
                                    to_string(one.memory.working), to_string(one.memory.scratch)));
+    if (!one.memory.at_peak.empty()) line("      working", working_buffers(one.memory));
   }
-  line("rate", fmt::format("{} a device", to_string(p.rate_per_device)));
+  line("rate", fmt::format("{} a device, for {} each", to_string(p.rate_per_device),
+                           to_string(work_per_device(p))));
   for (const auto& warning : p.warnings) line("warning", warning);
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -70,7 +71,7 @@ std::vector<token_layout> layouts_of(const plan_request& request) {
   std::erase_if(layouts, [&](token_layout l) {
     return padded_sequence(sequence, l, request.ranks) != sequence;
   });
-  if (layouts.empty()) require_layout(sequence, first, request.ranks);
+  if (layouts.empty()) require_layout(request.problem, first, request.ranks);
   return layouts;
 }
 
@@ -412,6 +413,18 @@ std::optional<prediction> best_on(const cluster& c, plan_request request, int ra
   }
 }
 
+pass_kind pass_of(const prediction& p) {
+  if (p.passes.size() == 1) return p.passes.front().pass;
+  return p.passes.size() == 2 ? pass_kind::both : pass_kind::recompute;
+}
+
+bool is_compute_bound(const cluster& c, const attention& problem, const prediction& p,
+                      double share) {
+  const auto there = predict(c, part_of_batch(problem, p.data_parallel), p.chosen,
+                             p.ranks / p.data_parallel, pass_of(p), reader_kind::analytic);
+  return there.exposed_communication <= there.time * share;
+}
+
 void warn_of_fewer(plan_result& result) {
   for (auto& p : result.candidates) {
     for (const auto& fewer : result.on_fewer) {
@@ -453,35 +466,41 @@ shortfall to_catch_up(const prediction& candidate, const prediction& best) {
   return s;
 }
 
-std::int64_t compute_bound_from(const cluster& c, const attention& problem, const prediction& p,
-                                double share) {
-  const auto bound = [&](std::int64_t sequence) {
-    auto a = part_of_batch(problem, p.data_parallel);
-    a.sequence = sequence;
-    const auto at = predict(c, a, p.chosen, p.ranks / p.data_parallel, p.passes.front().pass,
-                            reader_kind::analytic);
-    return at.exposed_communication <= at.time * share;
-  };
+std::int64_t compute_bound_from(const cluster& c, const prediction& p, double share) {
   constexpr int most = 10;
   const std::int64_t unit = 2 * p.ranks;
   std::int64_t shortest = 0;
+  auto problem = p.problem;
   if (!problem.documents.empty() || problem.padding > 0) return shortest;
   for (int doublings = most; doublings >= -most; --doublings) {
-    const auto sequence =
-        doublings >= 0 ? problem.sequence << doublings : problem.sequence >> -doublings;
-    if (sequence % unit != 0 || !bound(sequence)) break;
-    shortest = sequence;
+    problem.sequence =
+        doublings >= 0 ? p.problem.sequence << doublings : p.problem.sequence >> -doublings;
+    if (problem.sequence % unit != 0 || !is_compute_bound(c, problem, p, share)) break;
+    shortest = problem.sequence;
   }
   return shortest;
+}
+
+bandwidth compute_bound_above(const std::function<cluster(bandwidth)>& at, const prediction& p,
+                              double share) {
+  constexpr double precise = 1.01;
+  double low = 1e8, high = 1e13;
+  const auto is_enough = [&](double rate) {
+    return is_compute_bound(at(bandwidth(rate)), p.problem, p, share);
+  };
+  if (!is_enough(high)) return {};
+  while (high / low > precise) {
+    const double middle = std::sqrt(low * high);
+    (is_enough(middle) ? high : low) = middle;
+  }
+  return bandwidth(high);
 }
 
 prediction launched_late(const cluster& c, const prediction& p) {
   auto s = p.chosen;
   s.launch = launch_order::compute_first;
-  const auto pass = p.passes.size() == 1   ? p.passes.front().pass
-                    : p.passes.size() == 2 ? pass_kind::both
-                                           : pass_kind::recompute;
-  return predict(c, part_of_batch(p.problem, p.data_parallel), s, p.ranks / p.data_parallel, pass);
+  return predict(c, part_of_batch(p.problem, p.data_parallel), s, p.ranks / p.data_parallel,
+                 pass_of(p));
 }
 
 }  // namespace attnsim

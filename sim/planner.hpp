@@ -69,10 +69,16 @@ struct shortfall {
 };
 shortfall to_catch_up(const prediction& candidate, const prediction& best);
 
-/// The shortest sequence, doubling or halving the problem's up to 2^10 times, from which the strategy's exposed
-/// communication is below `share` of its time by the closed form; 0 if there is none.
-std::int64_t compute_bound_from(const cluster&, const attention&, const prediction&,
-                                double share = 0.05);
+// Where a strategy becomes compute-bound: exposed communication is at most `share` of its time, all passes together, by
+// the closed form.
+
+/// The shortest sequence from which it is, doubling or halving the problem's up to 2^10 times; 0 if there is none.
+std::int64_t compute_bound_from(const cluster&, const prediction&, double share = 0.05);
+
+/// The lowest bandwidth above which it is, within 1 %, from 0.1 GB/s to 10 TB/s; 0 if there is none. `at` gives the cluster
+/// with that bandwidth.
+bandwidth compute_bound_above(const std::function<cluster(bandwidth)>& at, const prediction&,
+                              double share = 0.05);
 
 /// The candidate launched with kernels before the transfers that they are to hide.
 prediction launched_late(const cluster&, const prediction&);

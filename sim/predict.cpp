@@ -38,6 +38,7 @@ void use_estimate(const instance& i, pass_prediction& p) {
   p.time = e.time;
   p.compute = e.compute;
   p.exposed_communication = e.exposed_communication();
+  p.kernels = kernels_of(i, e.rank);
   const double share = e.compute / e.time;
   const bool computes = share >= 0.5 || i.ranks() == 1;
   p.bottleneck = {computes ? "compute" : "communication", i.on().device.name,
@@ -49,6 +50,7 @@ void use_simulation(const instance& i, pass_prediction& p) {
   p.time = t.duration();
   p.compute = t.slowest().compute;
   p.exposed_communication = t.slowest().exposed_communication();
+  p.kernels = kernels_of(i, t.slowest().rank);
   p.bottleneck = find_bottleneck(i, t);
 }
 
@@ -64,8 +66,15 @@ void add_warnings(prediction& p, const cluster& c) {
     p.warnings.push_back(fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),
                                      to_string(c.device.memory)));
   }
-  if (p.problem.padding > 0)
-    p.warnings.push_back(fmt::format("{} tokens are padding", p.problem.padding));
+  if (p.problem.padding > 0) {
+    auto computed = p.problem;
+    computed.padding = 0;
+    const double work = useful_operations(computed, pass_kind::forward) /
+                        useful_operations(p.problem, pass_kind::forward);
+    p.warnings.push_back(
+        fmt::format("padding is {} of {} tokens; a kernel that computes it does {} more work",
+                    p.problem.padding, p.problem.sequence, percent(work - 1)));
+  }
   const bool contiguous =
       p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous;
   const bool may_differ = contiguous || !p.problem.documents.empty();
@@ -92,6 +101,23 @@ double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
     total += work;
   }
   return most * i.ranks() / total;
+}
+
+kernel_use kernels_of(const instance& i, int rank) {
+  const auto& device = i.on().device;
+  kernel_use use;
+  flop_count work;
+  for (std::size_t op = 0; op < i.program().program.size(); ++op) {
+    if (!is_kernel(i.program().program[op].kind)) continue;
+    use.calls += i.costs().calls(op, rank);
+    use.time += i.costs().time(op, rank);
+    work += i.costs().flops(op, rank);
+  }
+  use.launches = device.kernel_launch * use.calls;
+  const auto highest = highest_rate(device, device.kernel(i.chosen().kernel),
+                                    i.work().problem().dtype, i.program().pass);
+  if (use.calls > 0) use.share = work / highest / use.time;
+  return use;
 }
 
 std::vector<pass_kind> passes_of(pass_kind pass) {

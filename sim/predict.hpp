@@ -20,6 +20,14 @@ struct bottleneck {
   double share = 0;  ///< of the time in which it is busy
 };
 
+/// The attention kernels of one rank in one pass, as they run with no transfer beside them.
+struct kernel_use {
+  int calls = 0;
+  seconds time;      ///< with what adds their results to earlier ones
+  seconds launches;  ///< of the calls
+  double share = 0;  ///< their rate over the highest that the kernel reaches on large blocks
+};
+
 struct pass_prediction {
   pass_kind pass = pass_kind::forward;
   seconds time;
@@ -28,6 +36,7 @@ struct pass_prediction {
   byte_count most_bytes_sent;  ///< by any rank
   double mean_bytes_sent = 0;
   memory_use memory;
+  kernel_use kernels;  ///< of the rank that ends last
   attnsim::bottleneck bottleneck;
 };
 
@@ -58,6 +67,8 @@ prediction predict(const cluster&, const attention&, const strategy& s, int rank
 
 /// The largest number of visible pairs, times query heads, that a rank attends to in the forward pass, over the mean.
 double work_imbalance(const cluster&, const attention&, const strategy&);
+
+kernel_use kernels_of(const instance&, int rank);
 
 /// The passes that `pass` stands for.
 std::vector<pass_kind> passes_of(pass_kind pass);

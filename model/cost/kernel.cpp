@@ -331,6 +331,13 @@ seconds busy_time(const device_profile& device, const kernel_profile* kernel,
                   device.starts_idle ? warm / kernel->boost : warm);
 }
 
+/// Of blocks that never wait for each other.
+flop_rate highest_rate(const device_profile& device, const kernel_law& law) {
+  if (law.token <= seconds()) return device.peak_half;
+  const auto per_pair = operations_per_pair(law.pass, law.head_dim);
+  return flop_count(device.multiprocessors * law.slots * law.tile * per_pair) / law.token;
+}
+
 }  // namespace
 
 law_terms law_terms_of(const kernel_law& law, const kernel_call& call, int multiprocessors) {
@@ -359,6 +366,23 @@ seconds kernel_time(const device_profile& device, const kernel_profile* kernel,
                     const kernel_call& call) {
   if (call.pairs <= 0) return {};
   return device.kernel_launch + busy_time(device, kernel, call);
+}
+
+flop_rate highest_rate(const device_profile& device, const kernel_profile* kernel, data_type dtype,
+                       pass_kind pass) {
+  flop_rate measured;
+  if (kernel && dtype != data_type::fp32) {
+    for (const auto& table : kernel->tables) {
+      for (const auto rate : table.rates) {
+        if (table.pass == pass) measured = std::max(measured, rate);
+      }
+    }
+    for (const auto& law : kernel->laws) {
+      if (law.pass == pass) measured = std::max(measured, highest_rate(device, law));
+    }
+  }
+  const auto peak = device.peak(dtype);
+  return measured > flop_rate() ? std::min(measured, peak) : device.roofline_efficiency * peak;
 }
 
 }  // namespace attnsim

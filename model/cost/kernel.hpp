@@ -58,4 +58,7 @@ double kernel_parts(const device_profile&, const kernel_profile* kernel, const k
 /// Zero when no pair is visible: such a call is not launched. `kernel` may be null: roofline.
 seconds kernel_time(const device_profile&, const kernel_profile* kernel, const kernel_call&);
 
+/// What no call exceeds: the largest rate of the kernel's tables and laws for the pass, else the roofline's.
+flop_rate highest_rate(const device_profile&, const kernel_profile* kernel, data_type, pass_kind);
+
 }  // namespace attnsim

@@ -67,7 +67,9 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   const auto add_call = [&] {
     total.time += kernel_time(device_, kernel_, call);
     total.flops += operations(call);
-    if (call.pairs > 0) total.parts += kernel_parts(device_, kernel_, call);
+    if (call.pairs == 0) return;
+    total.parts += kernel_parts(device_, kernel_, call);
+    ++total.calls;
   };
   for (const auto& t : tiles) {
     const auto use = workload_.accumulation_of(op, t);
@@ -108,9 +110,6 @@ const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
 
 seconds local_costs::time(std::size_t op, int rank) const {
   return find(op, rank).time;
-}
-flop_count local_costs::flops(std::size_t op, int rank) const {
-  return find(op, rank).flops;
 }
 
 seconds local_costs::total_time(int rank) const {

@@ -20,8 +20,9 @@ class local_costs {
   /// In how many equal parts an attention operation leaves multiprocessors to others in between on `rank`: its kernel
   /// calls, or their waves (kernel_parts).
   double parts(std::size_t op, int rank) const { return find(op, rank).parts; }
-  /// Useful operations of program[op] on `rank`.
-  flop_count flops(std::size_t op, int rank) const;
+  /// Useful operations of program[op] on `rank`, and the kernel calls that do them.
+  flop_count flops(std::size_t op, int rank) const { return find(op, rank).flops; }
+  int calls(std::size_t op, int rank) const { return find(op, rank).calls; }
 
   /// The part of `rank`'s whole program that computes.
   seconds total_time(int rank) const;
@@ -31,6 +32,7 @@ class local_costs {
     seconds time;
     flop_count flops;
     double parts = 0;
+    int calls = 0;
     bool known = false;
   };
 

@@ -1,8 +1,22 @@
 #include "model/cost/memory.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace attnsim {
+namespace {
+
+void add(std::vector<buffers_in_use>& list, const buffer& b, byte_count bytes) {
+  const auto alike = [&](const buffers_in_use& u) {
+    return u.what == b.what && u.format == b.format && u.each == bytes;
+  };
+  auto found = std::find_if(list.begin(), list.end(), alike);
+  if (found == list.end())
+    found = list.insert(found, {.what = b.what, .format = b.format, .each = bytes});
+  ++found->count;
+}
+
+}  // namespace
 
 memory_use peak_memory(const workload& w) {
   const auto& s = w.program();
@@ -35,9 +49,8 @@ memory_use peak_memory(const workload& w) {
     if (byte_count(live) > use.working) use.working = byte_count(live), peak_at = i;
   }
   for (std::size_t b = 0; b < s.buffers.size(); ++b) {
-    if (!s.buffers[b].resident && first[b] <= peak_at && peak_at <= last[b]) {
-      use.working_by_tensor[s.buffers[b].what] += w.bytes(s.buffers[b]);
-    }
+    if (!s.buffers[b].resident && first[b] <= peak_at && peak_at <= last[b])
+      add(use.at_peak, s.buffers[b], w.bytes(s.buffers[b]));
   }
   use.peak = use.resident + use.working + use.scratch;
   return use;

@@ -2,18 +2,26 @@
 // whole pass, a working buffer from the first operation that touches it to the last.
 #pragma once
 
-#include <map>
+#include <vector>
 
 #include "model/workload.hpp"
 
 namespace attnsim {
 
+/// Working buffers of one tensor, format and size.
+struct buffers_in_use {
+  tensor what;
+  precision format;
+  byte_count each;
+  int count = 0;  ///< two where the next chunk arrives while one is in use
+};
+
 struct memory_use {
   byte_count peak;
-  byte_count resident;  ///< own shards: inputs, results, saved for backward
-  byte_count working;   ///< the most that is live at once beside them
-  byte_count scratch;   ///< for one kernel call's result before it is accumulated
-  std::map<tensor, byte_count> working_by_tensor;  ///< of the working buffers live at the peak
+  byte_count resident;                  ///< own shards: inputs, results, saved for backward
+  byte_count working;                   ///< the most that is live at once beside them
+  byte_count scratch;                   ///< for one kernel call's result before it is accumulated
+  std::vector<buffers_in_use> at_peak;  ///< what makes up `working`, by tensor and format
 };
 
 memory_use peak_memory(const workload&);

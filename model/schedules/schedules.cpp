@@ -116,8 +116,9 @@ std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
   if (s.ulysses > 1 && kind == exchange::none) return "has no exchange of heads (--ulysses 1)";
   if (!can_share(own, s.ulysses)) {
     return fmt::format(
-        "--ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}", s.ulysses,
-        own.queries, own.keys, even_degrees(own, own.queries));
+        "--ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}{}",
+        s.ulysses, own.queries, own.keys, even_degrees(own, own.queries),
+        kind == exchange::all_ranks ? "; on more ranks: usp, a ring around it, or attention2d" : "");
   }
   return "";
 }

@@ -227,8 +227,9 @@ TEST(plan, explains_what_was_rejected) {
   const auto r = run_program(
       std::string("plan p5 --nodes 1 --schedules ring,attention2d --explain") + problem);
   ASSERT_EQ(r.exit_code, 0) << r.messages;
-  for (const auto* part : {"if network faster by", "launch order:", "torchtitan",
-                           "runs on one column of ranks", "one rank:"})
+  for (const auto* part :
+       {"if network faster by", "or from node.bandwidth", "launch order:", "torchtitan",
+        "--cp-comm-type", "runs on one column of ranks", "one rank:"})
     EXPECT_NE(r.output.find(part), std::string::npos) << part << "\n" << r.output;
 }
 
@@ -307,9 +308,11 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"predict p5 --nodes 1 --seq 128K --tp 3", 3, "--tp: '3': does not divide 8 ranks"},
         mistake{"predict p5 --nodes 1 --seq 128K --kv-heads 2 --tp 4", 3,
                 "--tp: '4': does not divide 2 K/V heads"},
-        mistake{"predict p5 --nodes 1 --seq 128K --heads 5 --schedule ulysses", 3,
-                "--schedule: 'ulysses': no grid of 8 ranks will do; --ulysses 8 does not suit 5 "
-                "query and 5 K/V heads a rank; even degrees: 1, 5"},
+        mistake{
+            "predict p5 --nodes 1 --seq 128K --heads 5 --schedule ulysses", 3,
+            "--schedule: 'ulysses': no grid of 8 ranks will do; --ulysses 8 does not suit 5 "
+            "query and 5 K/V heads a rank; even degrees: 1, 5; on more ranks: usp, a ring around "
+            "it, or attention2d"},
         mistake{"plan p5 --seq 128K --emit jax", 2,
                 "--emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
                 "ring-flash-attention, torchtitan, magiattention"},
@@ -347,7 +350,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"predict p5 --nodes 1 --seq 1001", 3,
                 "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 "
                 "to 1008 "
-                "(0.70 % more tokens)"},
+                "(0.7 % more tokens, 1.4 % more work)"},
         mistake{"predict p5 --nodes 1 --seq 128K --ranks 9", 3,
                 "--ranks: '9': p5 has 8 devices; feasible: 1 to 8, or more with --nodes"},
         mistake{"predict p5 --nodes 1 --seq 128K --placement diagonal", 2,
@@ -366,7 +369,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"plan p5 --nodes 1 --seq 1001", 3,
                 "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 "
                 "to 1008 "
-                "(0.70 % more tokens)"}));
+                "(0.7 % more tokens, 1.4 % more work)"}));
 
 TEST(mistakes, unknown_schedule_lists_the_known) {
   const auto r = run_program("predict p5 --seq 128K --schedule spiral");

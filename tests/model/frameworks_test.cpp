@@ -61,6 +61,13 @@ TEST(frameworks, megatron_wants_zigzag_tokens_and_even_heads) {
             "16 query and 4 K/V heads a rank are not multiples of Ulysses degree 8");
 }
 
+TEST(frameworks, cp_comm_type_that_runs_a_strategy) {
+  EXPECT_EQ(cp_comm_type_of(ring).name, "p2p");
+  EXPECT_EQ(cp_comm_type_of(usp).name, "a2a+p2p");
+  EXPECT_EQ(cp_comm_type_of({.schedule = "usp", .rows = 1, .cols = 1, .ulysses = 8}).name, "a2a");
+  EXPECT_EQ(cp_comm_type_of({.schedule = "allgather", .rows = 16, .cols = 1}).name, "allgather");
+}
+
 TEST(frameworks, trtllm) {
   EXPECT_EQ(refusal_of("trtllm", grid, full, pass_kind::forward), "");
   EXPECT_EQ(settings_of("trtllm", grid, full),

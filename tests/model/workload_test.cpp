@@ -353,11 +353,11 @@ TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
   EXPECT_ERROR(
       workload(program, a, token_layout::zigzag, true), infeasible,
       "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
-      "(0.70 % more tokens)");
+      "(0.7 % more tokens, 1.4 % more work)");
   EXPECT_ERROR(
       workload(program, a, token_layout::striped, true), infeasible,
       "--seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
-      "(0.70 % more tokens)");
+      "(0.7 % more tokens, 1.4 % more work)");
 }
 
 }  // namespace

@@ -101,7 +101,28 @@ TEST(planner, refuses_what_fits_nowhere) {
   EXPECT_ERROR(
       plan(c, {.problem = {.heads = 8, .kv_heads = 8, .sequence = 1001}, .ranks = 8}), infeasible,
       "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
-      "(0.70 % more tokens)");
+      "(0.7 % more tokens, 1.4 % more work)");
+}
+
+// Two ranks, 8 heads of 128: a ring's first step computes for c = 4 n^2 x 8 x 128 / 1 PFLOP/s beside the transfer of K and V,
+// x = 2 us + 4096 n bytes over the link, the second for c. Exposed is x - c of x + c, at most 0.05 of it where x is at most
+// 1.05 / 0.95 c. For n = 16,384 that takes 67.11 MB / (1.2152 ms - 2 us) = 55.31 GB/s. At 50 GB/s x / c is 1.22 there and
+// 0.61 at twice the length.
+TEST(planner, ring_is_compute_bound_above_a_length_or_a_bandwidth) {
+  const auto with_links = [](bandwidth rate) {
+    return read_cluster("star", {.nodes = 2,
+                                 .set = {{"nics.bandwidth", to_string(rate)},
+                                         {"device.memory.bandwidth", "1e9 TB/s"}}});
+  };
+  const attention a{.heads = 8, .kv_heads = 8, .sequence = 32768, .mask = mask_kind::full};
+  const auto c = with_links(bandwidth(50e9));
+  const auto ring = predict(c, a, {.tokens = token_layout::contiguous}, 2, pass_kind::forward);
+  EXPECT_NEAR(compute_bound_above(with_links, ring).value() / 55.31e9, 1, 0.01);
+  EXPECT_EQ(compute_bound_from(c, ring), 65536);
+  const auto gather = predict(c, a, {.schedule = "allgather", .tokens = token_layout::contiguous},
+                              2, pass_kind::forward);
+  EXPECT_EQ(compute_bound_from(c, gather, 1e-9), 0) << "hides nothing";
+  EXPECT_EQ(compute_bound_above(with_links, gather, 1e-9), bandwidth());
 }
 
 }  // namespace

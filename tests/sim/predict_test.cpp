@@ -1,0 +1,33 @@
+#include "sim/predict.hpp"
+
+#include <gtest/gtest.h>
+
+namespace attnsim {
+namespace {
+
+// Two documents, 3/4 and 1/4 of the sequence of 8 chunks of n: rank r < 6 sees r n + n / 2, ranks 6 and 7 n / 2 and 3n / 2.
+// The sum is 18 n + 2 n, the mean 2.5 n, the most 5.5 n.
+TEST(work_imbalance, packed_documents_have_their_own_work) {
+  const attention a{.heads = 32, .kv_heads = 8, .sequence = 65536, .documents = {49152, 16384}};
+  const strategy s{
+      .schedule = "allgather", .rows = 8, .cols = 1, .tokens = token_layout::contiguous};
+  EXPECT_NEAR(work_imbalance(read_cluster("dgx-h100", {.nodes = 1}), a, s), 5.5 / 2.5, 1e-3);
+}
+
+// A kernel of 16,384 x 16,384, 8 heads of 128, takes c = 4 x 16384^2 x 8 x 128 / 1 PFLOP/s = 1.0995 ms. With as much for a
+// launch two calls take 4 c, and adding the second result to the first one launch more: 2/5 of the roofline's rate.
+TEST(kernels_of, launches_take_their_share) {
+  const auto c = read_cluster("star", {.nodes = 2,
+                                       .set = {{"device.kernel_launch", "1.099511627776 ms"},
+                                               {"device.memory.bandwidth", "1e9 TB/s"}}});
+  const attention a{.heads = 8, .kv_heads = 8, .sequence = 32768, .mask = mask_kind::full};
+  const auto p = predict(c, a, {.tokens = token_layout::contiguous}, 2, pass_kind::forward);
+  const auto& kernels = p.passes[0].kernels;
+  EXPECT_EQ(kernels.calls, 2);
+  EXPECT_NEAR(kernels.launches.value(), 2 * 1.0995e-3, 1e-6);
+  EXPECT_NEAR(kernels.time.value(), 5 * 1.0995e-3, 1e-6);
+  EXPECT_NEAR(kernels.share, 2.0 / 5, 1e-6);
+}
+
+}  // namespace
+}  // namespace attnsim
