@@ -118,7 +118,8 @@ std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
     return fmt::format(
         "--ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}{}",
         s.ulysses, own.queries, own.keys, even_degrees(own, own.queries),
-        kind == exchange::all_ranks ? "; on more ranks: usp, a ring around it, or attention2d" : "");
+        kind == exchange::all_ranks ? "; on more ranks: usp, a ring around it, or attention2d"
+                                    : "");
   }
   return "";
 }
