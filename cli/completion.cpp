@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -20,6 +21,7 @@ std::string words_of(const CLI::App& app) {
 void add_completion(CLI::App& app) {
   auto* command =
       app.add_subcommand("completion", "a script for bash: source <(attnsim completion)");
+  add_quiet(*command);
   command->callback([&app] {
     fmt::print("_attnsim() {{\n  local words=\"{}\"\n  case \"${{COMP_WORDS[1]}}\" in\n",
                words_of(app));

@@ -13,6 +13,8 @@
 namespace attnsim::cli {
 namespace {
 
+constexpr const char* quiet_means = "no progress and no notes on stderr";
+
 /// "4x2" as {4, 2}.
 std::pair<int, int> parse_grid(const std::string& text) {
   const auto x = text.find('x');
@@ -219,7 +221,11 @@ void output_flags::add_to(CLI::App& app) {
 }
 
 void add_quiet(CLI::App& app, bool& quiet) {
-  app.add_flag("--quiet", quiet, "no progress and no notes on stderr");
+  app.add_flag("--quiet", quiet, quiet_means);
+}
+
+void add_quiet(CLI::App& app) {
+  app.add_flag("--quiet", quiet_means);
 }
 
 void add_report(CLI::App& app, std::string& file) {

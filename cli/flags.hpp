@@ -72,8 +72,9 @@ struct output_flags {
   void add_to(CLI::App&);
 };
 
-/// --quiet: nothing on stderr but errors.
+/// --quiet: nothing on stderr but errors. Without a place for it: there never is anything else.
 void add_quiet(CLI::App&, bool& quiet);
+void add_quiet(CLI::App&);
 
 /// --report FILE.html.
 void add_report(CLI::App&, std::string& file);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +12,7 @@
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "model/frameworks.hpp"
@@ -40,15 +40,6 @@ std::vector<std::string> parse_schedules(const std::string& list) {
   for (std::string name; std::getline(stream, name, ',');)
     names.emplace_back(find_algorithm(name).name);
   return names;
-}
-
-/// A line on stderr that grows while a terminal watches.
-std::function<void(double)> progress_line(bool quiet) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return {};
-  return [](double share) {
-    fmt::print(stderr, "\r{:3.0f} % planned{}", 100 * share, share >= 1 ? "\r\033[K" : "");
-    std::fflush(stderr);
-  };
 }
 
 plan_request read_request(const plan_flags& flags, int ranks) {
@@ -368,7 +359,9 @@ void run(const plan_flags& flags) {
   }
   const auto c = flags.cluster.read();
   const auto request = read_request(flags, flags.cluster.ranks_of(c));
-  auto result = plan(c, request, progress_line(flags.output.quiet));
+  progress bar("steps", flags.output.quiet);
+  auto result = plan(c, request, [&](auto done, auto wanted) { bar.show(done, wanted); });
+  bar.end();
   if (result.candidates.size() > top) result.candidates.resize(top);
   if (!flags.report.empty()) {
     write_file("--report", flags.report,

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -55,6 +56,7 @@ void print_command(const CLI::App& app, const std::string& path) {
 
 void add_reference(CLI::App& app) {
   auto* command = app.add_subcommand("reference", "all commands and flags, as docs/commands.md");
+  add_quiet(*command);
   command->callback([&app] {
     fmt::print(
         "# Commands\n\nWritten by `attnsim reference`; a test compares. Counts of tokens may end "

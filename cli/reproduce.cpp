@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/write_file.hpp"
 #include "report/comparison.hpp"
 #include "reproduce/study.hpp"
@@ -158,10 +159,12 @@ void run(const reproduce_flags& flags) {
     chosen.push_back(&reproduce::find_study(flags.name));
   }
   std::vector<std::pair<const study*, result>> done;
+  progress bar("studies", flags.output.quiet);
   for (const auto* s : chosen) {
-    if (!flags.output.quiet && chosen.size() > 1) fmt::print(stderr, "{} ...\n", s->name);
+    bar.show(done.size(), chosen.size());
     done.emplace_back(s, s->run());
   }
+  bar.end();
   auto json = nlohmann::ordered_json::array();
   std::string table, csv = "study,series,figure,published,predicted,error,fitted\n";
   for (const auto& [s, r] : done) {

@@ -332,7 +332,7 @@ prediction predicted(const cluster& c, const plan_request& request, const candid
 
 class search {
  public:
-  search(const cluster& c, const plan_request& request, const std::function<void(double)>& progress)
+  search(const cluster& c, const plan_request& request, const plan_progress& progress)
       : c_(c), request_(affordable(request)), progress_(progress) {}
 
   plan_result run() {
@@ -374,12 +374,12 @@ class search {
     const auto so_far = ++finished_;
     if (!progress_) return;
     const std::lock_guard lock(printing_);
-    progress_(std::min(1.0, static_cast<double>(so_far) / static_cast<double>(expected_)));
+    progress_(std::min(so_far, expected_), expected_);
   }
 
   const cluster& c_;
   const plan_request request_;
-  const std::function<void(double)>& progress_;
+  const plan_progress& progress_;
   plan_result result_;
   best_estimates best_;
   std::size_t expected_ = 1;
@@ -446,8 +446,7 @@ plan_request exhaustive(plan_request request) {
   return request;
 }
 
-plan_result plan(const cluster& c, const plan_request& request,
-                 const std::function<void(double)>& progress) {
+plan_result plan(const cluster& c, const plan_request& request, const plan_progress& progress) {
   check(request.problem);
   require_tensor_parallel(request.fixed, request.problem, request.ranks);
   auto result = search(c, request, progress).run();

@@ -53,12 +53,14 @@ struct plan_result {
   std::size_t simulated = 0;
 };
 
+using plan_progress = std::function<void(std::size_t done, std::size_t wanted)>;
+
 /// A batch of several sequences may also be split: groups of ranks that each run their part of it (data parallel).
 /// Candidates that are not faster than fewer ranks say so in their warnings.
 ///
-/// `progress`, if any, is called with the share done. Throws infeasible when nothing fits; names what was nearest.
-plan_result plan(const cluster&, const plan_request&,
-                 const std::function<void(double)>& progress = {});
+/// `progress`, if any, is called with how many estimates and predictions are done and, as far as known, wanted. Throws
+/// infeasible when nothing fits; names what was nearest.
+plan_result plan(const cluster&, const plan_request&, const plan_progress& progress = {});
 
 /// How far a candidate is from another, better one, and what would have to be faster to close the gap.
 struct shortfall {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/report/page_data.hpp"
 
 namespace attnsim {
 namespace {
@@ -99,6 +100,24 @@ TEST_F(calibration_commands, a_trace_is_compared_operation_by_operation) {
   expect_bad(
       run + " --case \"--seq 16K --heads 32 --mask full --schedule allgather --pass forward\"",
       file + ": the trace has 0 all-gathers, a pass of the schedule 1: expected 2 for 2 passes");
+}
+
+TEST_F(calibration_commands, pages_hold_the_result) {
+  const auto page = folder_.file("page.html");
+  const auto compared = run_program("compare tests/gpu/two-h100-host-memory.yaml " + results +
+                                    "held_out_host_memory.json --format json --report " + page);
+  ASSERT_EQ(compared.exit_code, 0) << compared.messages;
+  const auto of_compare = report::data_of(read_all(page));
+  EXPECT_EQ(of_compare["result"], nlohmann::ordered_json::parse(compared.output));
+  EXPECT_EQ(of_compare["charts"].size(), of_compare["result"]["rungs"].size());
+  const auto fitted =
+      run_program("calibrate --device h200-sxm5 --measurements " + fit + " --name mine --out " +
+                  folder_.file("mine.yaml") + " --report " + page);
+  ASSERT_EQ(fitted.exit_code, 0) << fitted.messages;
+  const auto result = report::data_of(read_all(page))["result"];
+  EXPECT_EQ(result["profile"], "mine");
+  ASSERT_FALSE(result["fitted"].empty());
+  EXPECT_THAT(fitted.output, HasSubstr(result["fitted"][0].get<std::string>()));
 }
 
 TEST_F(calibration_commands, bad_input_is_one_line) {

@@ -237,6 +237,11 @@ TEST(plan, quiet_writes_nothing_to_stderr) {
   EXPECT_EQ(run_program(std::string("plan p5 --nodes 1 --quiet") + problem).messages, "");
 }
 
+TEST(program, commands_without_notes_take_quiet_too) {
+  for (const auto* command : {"schedules", "completion", "reference", "topology list"})
+    EXPECT_EQ(run_program(std::string(command) + " --quiet").exit_code, 0) << command;
+}
+
 TEST(reproduce, writes_tables_json_and_csv) {
   const auto table = run_program("reproduce nccl-tests");
   ASSERT_EQ(table.exit_code, 0) << table.messages;

@@ -24,5 +24,19 @@ TEST(predicted_against, many_figures_are_points) {
   EXPECT_EQ(predicted_against("published", "ms", figures).chart["kind"], "scatter");
 }
 
+TEST(predicted_against, long_labels_lose_the_words_that_they_share) {
+  const std::string folder = "measurements/of/the/last/week/trace.json";
+  const auto s = predicted_against("measured", "s",
+                                   {{folder, "rank 0, operation 10 (shift)", 1, 1},
+                                    {folder, "rank 0, operation 1 (attention)", 1, 1}});
+  EXPECT_EQ(s.note, "All of " + folder + ": rank 0, operation");
+  EXPECT_EQ(s.chart["rows"][0]["name"], "10 (shift)");
+  EXPECT_EQ(s.chart["rows"][1]["name"], "1 (attention)");
+  EXPECT_EQ(s.chart["rows"][1]["series"], "");
+  const auto brief = predicted_against("measured", "s", {{"a", "b c", 1, 1}, {"a", "b d", 1, 1}});
+  EXPECT_EQ(brief.note, "");
+  EXPECT_EQ(brief.chart["rows"][0]["name"], "b c");
+}
+
 }  // namespace
 }  // namespace attnsim::report
