@@ -94,6 +94,8 @@ std::string text(const transport_profile& t) {
       "{}, channels: {}",
       t.efficiency, t.one_way_efficiency, t.collective_efficiency, t.all_reduce_efficiency,
       text(t.latency), text(t.collective_latency), text(t.step_latency), t.channels);
+  if (t.all_to_all_efficiency > 0)
+    result += fmt::format(", all_to_all_efficiency: {:.4g}", t.all_to_all_efficiency);
   if (t.shared_efficiency > 0)
     result += fmt::format(", shared_efficiency: {:.4g}", t.shared_efficiency);
   if (t.message_share < 1) result += fmt::format(", message_share: {:.4g}", t.message_share);

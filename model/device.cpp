@@ -67,12 +67,15 @@ message_ramp read_ramp(const config_node& node, std::string_view key, message_ra
 
 transport_profile read_transport(const config_node& node, int multiprocessors) {
   node.allow_only({"efficiency", "one_way_efficiency", "collective_efficiency",
-                   "all_reduce_efficiency", "shared_efficiency", "message_share", "latency",
-                   "collective_latency", "step_latency", "ramp", "one_way_ramp", "collective_ramp",
-                   "all_reduce_ramp", "channels", "channel_bandwidth", "slowdown", "uncertainty"});
+                   "all_reduce_efficiency", "all_to_all_efficiency", "shared_efficiency",
+                   "message_share", "latency", "collective_latency", "step_latency", "ramp",
+                   "one_way_ramp", "collective_ramp", "all_reduce_ramp", "channels",
+                   "channel_bandwidth", "slowdown", "uncertainty"});
   transport_profile transport;
   transport.efficiency = read_share(node, "efficiency", 1);
   transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
+  if (node.has("all_to_all_efficiency"))
+    transport.all_to_all_efficiency = read_share(node, "all_to_all_efficiency", 1);
   transport.collective_efficiency = read_share(node, "collective_efficiency", transport.efficiency);
   transport.all_reduce_efficiency =
       read_share(node, "all_reduce_efficiency", transport.collective_efficiency);

@@ -94,8 +94,11 @@ class message_ramp {
 /// How NCCL moves data over one kind of link. A message of n bytes takes
 ///   latency + ramp of n + n / rate,   rate = efficiency x link bandwidth
 struct transport_profile {
-  double efficiency = 1;             ///< share of the link bandwidth that a large send/recv reaches
-  double one_way_efficiency = 1;     ///< the same where nothing comes the other way
+  double efficiency = 1;          ///< share of the link bandwidth that a large send/recv reaches
+  double one_way_efficiency = 1;  ///< the same where nothing comes the other way
+  /// The same for an all-to-all among more than two, whose many flows may meet in PCIe switches and host bridges; zero: as
+  /// `efficiency`.
+  double all_to_all_efficiency = 0;
   double collective_efficiency = 1;  ///< the same for a large ring collective
   double all_reduce_efficiency = 1;  ///< the same for a large ring all-reduce
   /// The share that several flows at once reach together, where one alone does not fill the link (a communicator's channels
@@ -118,6 +121,10 @@ struct transport_profile {
   double slowdown = 0;
   double uncertainty = 0;  ///< as uncertainty_profile's, of this transport; zero: the device's
 
+  /// The share of the link bandwidth that a large all-to-all among so many reaches.
+  double all_to_all_share(std::size_t members) const {
+    return members > 2 && all_to_all_efficiency > 0 ? all_to_all_efficiency : efficiency;
+  }
   /// The share of `link` that a send/recv reaches with its channels.
   double limited(double share, bandwidth link) const;
 };

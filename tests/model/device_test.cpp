@@ -41,7 +41,8 @@ TEST(read_device, transports_are_read_by_kind) {
                            "transports:\n"
                            "  nvlink: {efficiency: 0.9, latency: 5 us, collective_latency: 10 us, "
                            "step_latency: 1 us, channels: 4}\n"
-                           "  network: {efficiency: 0.8, collective_efficiency: 0.7}\n");
+                           "  network: {efficiency: 0.8, collective_efficiency: 0.7}\n"
+                           "  pcie: {efficiency: 0.6, all_to_all_efficiency: 0.1}\n");
   const auto& nvlink = device.transport(link_kind::nvlink);
   EXPECT_EQ(nvlink.efficiency, 0.9);
   EXPECT_EQ(nvlink.collective_efficiency, 0.9);
@@ -50,7 +51,9 @@ TEST(read_device, transports_are_read_by_kind) {
   EXPECT_EQ(nvlink.step_latency, parse<seconds>("1 us"));
   EXPECT_EQ(nvlink.channels, 4);
   EXPECT_EQ(device.transport(link_kind::network).collective_efficiency, 0.7);
-  EXPECT_EQ(device.transport(link_kind::pcie).efficiency, 1);
+  EXPECT_EQ(nvlink.all_to_all_share(8), 0.9);
+  EXPECT_EQ(device.transport(link_kind::pcie).all_to_all_share(8), 0.1);
+  EXPECT_EQ(device.transport(link_kind::pcie).all_to_all_share(2), 0.6);
 }
 
 TEST(read_device, ramps_channels_and_slowdowns) {
