@@ -131,6 +131,10 @@ class transport_fits {
                .step = {"", nullptr},
                .usual = {"efficiency", &t.efficiency, &t.ramp},
                .other = {"one_way_efficiency", &t.one_way_efficiency, &t.one_way_ramp}});
+    const bool among_many = std::any_of(messages.begin(), messages.end(), [](const auto& r) {
+      return r.what.operation == transfer_kind::all_to_all && r.what.members > 2;
+    });
+    if (among_many) t.all_to_all_efficiency = 0;  // fitted with the other messages
     fit_group(where, rings,
               {.latency = {"collective_latency", &t.collective_latency},
                .step = {"step_latency", &t.step_latency},
@@ -140,12 +144,10 @@ class transport_fits {
         !rings.empty() &&
         std::all_of(rings.begin(), rings.end(), [](const auto& r) { return is_other(r); });
     if (only_all_reduce) {
-      t.collective_efficiency = t.all_reduce_efficiency;
-      t.collective_ramp = t.all_reduce_ramp;
       f_.result.warnings.push_back(
           where +
-          ": only all-reduce was measured; all-gather and reduce-scatter are taken to move "
-          "data at its rate, which in-network reduction (NVLS, SHARP) makes faster than theirs");
+          ": only all-reduce was measured, whose bus bandwidth in-network reduction (NVLS, SHARP) "
+          "raises; all-gather and reduce-scatter keep the prior's rate: measure them");
     }
     if (!residuals_.empty()) {
       t.uncertainty = interval_of(residuals_);

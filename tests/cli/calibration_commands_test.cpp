@@ -109,7 +109,7 @@ TEST_F(calibration_commands, pages_hold_the_result) {
   ASSERT_EQ(compared.exit_code, 0) << compared.messages;
   const auto of_compare = report::data_of(read_all(page));
   EXPECT_EQ(of_compare["result"], nlohmann::ordered_json::parse(compared.output));
-  EXPECT_EQ(of_compare["charts"].size(), of_compare["result"]["rungs"].size());
+  EXPECT_EQ(of_compare["charts"][1]["measured"], "measured");
   const auto fitted =
       run_program("calibrate --device h200-sxm5 --measurements " + fit + " --name mine --out " +
                   folder_.file("mine.yaml") + " --report " + page);

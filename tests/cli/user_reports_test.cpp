@@ -9,7 +9,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <vector>
 
 #include "model/schedules/schedules.hpp"
 #include "sim/predict.hpp"
@@ -131,7 +130,8 @@ TEST(user_reports, n4_contiguous_chunks_are_unequal_work) {
 // Eight L40 on PCIe are slower with Ulysses 8 than one alone; the figures are a picture. The maintainers: an all-to-all is
 // slow over PCIe, at most Ulysses 2 there.
 // Answer, for an image of 1024 x 1024 with its text and for one four times as large: Ulysses 8 gets the warning, first
-// comes Ulysses 2 at most around a ring. On the L20 that the profile is of, the published order of all four degrees.
+// comes Ulysses 2 at most around a ring. So it is on the L20 of the profile, where yunchang publishes 362, 455, 152 and 57
+// passes/s for Ulysses 1, 2, 4 and 8; the last is in the profile, the first two are close.
 TEST(user_reports, n6_ulysses_over_pcie) {
   const std::string diffusion = "--mask full --pass forward ";
   for (const auto* size : {"4608", "16K"}) {
@@ -142,12 +142,13 @@ TEST(user_reports, n6_ulysses_over_pcie) {
     EXPECT_THAT(ranked.back()["warnings"], Contains(HasSubstr("not faster than one rank: ")))
         << size;
   }
-  std::vector<double> times;  // published: 455, 362, 152, 57 passes/s
-  for (const auto* degree : {"2", "1", "4", "8"})
-    times.push_back(
-        figures("predict pcie-8 --schedule usp --batch 2 --seq 8K --heads 32 --head-dim 32 " +
-                diffusion + "--ulysses " + degree)["time_s"]);
-  EXPECT_TRUE(std::is_sorted(times.begin(), times.end())) << testing::PrintToString(times);
+  const auto time = [&](const std::string& degree) {
+    return figures("predict pcie-8 --schedule usp --batch 2 --seq 8K --heads 32 --head-dim 32 " +
+                   diffusion + "--ulysses " + degree)["time_s"]
+        .get<double>();
+  };
+  EXPECT_LT(2 * std::max(time("1"), time("2")), time("4"));
+  EXPECT_LT(1.2 * time("4"), time("8"));
 }
 
 // 8. https://github.com/NVIDIA/nccl/issues/1428, /1433
