@@ -15,17 +15,8 @@ struct flow_time {
   std::vector<link_id> slowest;  ///< sorted
 };
 
-/// By link: the sum of the weights of all flows of a pattern.
-std::vector<double> loads(const instance& i, int pattern) {
-  std::vector<double> load(i.on().network.links().size());
-  for (int f = 0; f < i.communication().flows(pattern); ++f) {
-    for (const auto& use : i.communication().form(pattern, f).uses) load[use.link] += use.weight;
-  }
-  return load;
-}
-
 /// A rank's communication in one pattern: the slower of what it sends and receives.
-flow_time time_of(const instance& i, int pattern, int rank, const std::vector<double>& load) {
+flow_time time_of(const instance& i, int pattern, int rank) {
   const auto& communication = i.communication();
   std::vector<link_use> uses;
   flow_time t;
@@ -38,7 +29,8 @@ flow_time time_of(const instance& i, int pattern, int rank, const std::vector<do
     uses.insert(uses.end(), form.uses.begin(), form.uses.end());
   }
   const auto per_byte = [&](const link_use& use) {
-    return load[use.link] / i.on().network.links()[use.link].capacity.value();
+    return communication.load(pattern, use.link) /
+           i.on().network.links()[use.link].capacity.value();
   };
   for (const auto& use : uses) t.per_byte = std::max(t.per_byte, per_byte(use));
   for (const auto& use : uses) {
@@ -55,9 +47,9 @@ bool intersect(const std::vector<link_id>& a, const std::vector<link_id>& b) {
 
 class one_rank {
  public:
-  /// `times`: of its communication, by pattern.
-  one_rank(const instance& i, int rank, std::vector<flow_time> times)
-      : instance_(i), rank_(rank), times_(std::move(times)), streams_(i.program().streams.size()) {
+  one_rank(const instance& i, int rank)
+      : instance_(i), rank_(rank), streams_(i.program().streams.size()) {
+    for (int p = 0; p < i.communication().patterns(); ++p) times_.push_back(time_of(i, p, rank));
     const auto& program = i.program().program;
     for (std::size_t op = 0; op < program.size(); ++op) {
       streams_[static_cast<std::size_t>(program[op].stream)].operations.push_back(op);
@@ -186,16 +178,9 @@ std::vector<int> candidates(const instance& i) {
 }  // namespace
 
 analytic_estimate estimate(const instance& i) {
-  const auto ranks = candidates(i);
-  std::vector<std::vector<flow_time>> times(ranks.size());
-  for (int pattern = 0; pattern < i.communication().patterns(); ++pattern) {
-    const auto load = loads(i, pattern);
-    for (std::size_t k = 0; k < ranks.size(); ++k)
-      times[k].push_back(time_of(i, pattern, ranks[k], load));
-  }
   analytic_estimate slowest;
-  for (std::size_t k = 0; k < ranks.size(); ++k) {
-    const auto e = one_rank(i, ranks[k], std::move(times[k])).run();
+  for (const int rank : candidates(i)) {
+    const auto e = one_rank(i, rank).run();
     if (e.time > slowest.time) slowest = e;
   }
   return slowest;

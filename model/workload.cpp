@@ -24,16 +24,15 @@ bool cols_overlap(const tile& a, const tile& b) {
           a.col_first % a.col_step == b.col_first % b.col_step);
 }
 
-/// Marks the tiles that meet rows or columns an earlier one has written.
+/// Marks the tiles that meet rows or columns an earlier one has written; most meet the latest.
 void mark_accumulation(std::vector<tile>& tiles, bool rows_hold, bool cols_hold) {
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const auto before = tiles.begin() + static_cast<std::ptrdiff_t>(i);
-    tiles[i].adds_rows = rows_hold || std::any_of(tiles.begin(), before, [&](const tile& t) {
-                           return rows_overlap(t, tiles[i]);
-                         });
-    tiles[i].adds_cols = cols_hold || std::any_of(tiles.begin(), before, [&](const tile& t) {
-                           return cols_overlap(t, tiles[i]);
-                         });
+  for (auto t = tiles.rbegin(); t != tiles.rend(); ++t) {
+    t->adds_rows = rows_hold || std::any_of(t + 1, tiles.rend(), [&](const tile& earlier) {
+                     return rows_overlap(earlier, *t);
+                   });
+    t->adds_cols = cols_hold || std::any_of(t + 1, tiles.rend(), [&](const tile& earlier) {
+                     return cols_overlap(earlier, *t);
+                   });
   }
 }
 
@@ -95,6 +94,8 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
   }
   even_heads_ = shares_evenly(all, s.tensor_parallel) &&
                 shares_evenly(share_of(all, s.tensor_parallel, 0), parts);
+  for (const auto form : {head_form::all, head_form::share, head_form::dealt})
+    slot_heads_[static_cast<std::size_t>(form)] = heads(0, form);
 }
 
 /// Consecutive chunks along the head axis are the parts of one slot.
@@ -130,7 +131,7 @@ head_range workload::heads(int rank, head_form form, int slot) const {
 }
 
 std::int64_t workload::heads_of_slot(tensor t, head_form form) const {
-  const auto largest = heads(0, form);
+  const auto& largest = slot_heads_[static_cast<std::size_t>(form)];
   return is_key_side(t) ? largest.keys : largest.queries;
 }
 

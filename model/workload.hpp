@@ -2,6 +2,7 @@
 // a token layout. The model, the simulator and the executor all count here, so they cannot disagree.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "model/attention.hpp"
@@ -96,6 +97,7 @@ class workload {
   bool staircase_;
   merge_kind merges_;
   bool even_heads_;
+  std::array<head_range, 3> slot_heads_;  ///< the largest share of any rank, by form
 };
 
 /// The smallest padded length that the layout over `ranks`, in `parts` (tokens.hpp), can take.

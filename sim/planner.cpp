@@ -187,9 +187,12 @@ class best_estimates {
 
 /// Sets the bounds and sorts by them.
 void bound_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates) {
+  std::map<int, time_bound> bounds;
+  for (const int n : group_counts(request))
+    bounds.try_emplace(n, c, part_of_batch(request.problem, n));
   parallel_for_each(candidates, [&](candidate& one) {
     const auto& s = one.chosen;
-    const time_bound bound(c, part_of_batch(request.problem, one.data_parallel));
+    const auto& bound = bounds.at(one.data_parallel);
     const auto devices = place(s.placement, schedule_grid(s), c);
     for (const auto pass : passes_of(request.pass)) one.bound += bound.of(s, devices, pass);
   });

@@ -18,6 +18,7 @@ class pattern_builder {
       : cluster_(c), devices_(devices), grid_(grid) {
     result_.sent.assign(devices.size(), -1);
     result_.received.assign(devices.size(), -1);
+    result_.loads.resize(c.network.links().size());
   }
 
   communication_pattern messages(const std::vector<int>& peers) && {
@@ -90,6 +91,7 @@ class pattern_builder {
     auto& p = result_;
     const auto first = p.uses.size();
     p.uses.insert(p.uses.end(), flow.uses.begin(), flow.uses.end());
+    for (const auto& use : flow.uses) p.loads[use.link] += use.weight;
     p.flows.push_back({first, p.uses.size(), flow.latency, flow.transport, flow.rate_limit});
     p.members.push_back(std::move(members));
     p.channels = std::max(p.channels, cluster_.device.transport(flow.transport).channels);

@@ -42,6 +42,7 @@ struct communication_pattern {
   std::vector<std::vector<int>> members;
   std::vector<flow> flows;
   std::vector<link_use> uses;
+  std::vector<double> loads;  ///< by link: the sum of the weights of all flows
   int channels = 0;
   link_kind transport = link_kind::nvlink;
 };
@@ -86,6 +87,8 @@ class transfers {
     return at(pattern).members[static_cast<std::size_t>(flow)];
   }
   flow_form form(int pattern, int flow) const;
+  /// What all flows of the pattern at once ask of a link.
+  double load(int pattern, link_id link) const { return at(pattern).loads[link]; }
   /// Multiprocessors that the pattern's kernel occupies on a device.
   int channels(int pattern) const { return at(pattern).channels; }
   /// The slowest transport that the pattern uses.
