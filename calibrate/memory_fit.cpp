@@ -26,9 +26,9 @@ void fit_memory(fitting& f) {
   std::vector<std::pair<double, double>> points, deltas;  // bytes, seconds
   std::vector<std::string> names;
   f.each<memory_point>([&](const auto& p, const auto& m, const auto&) {
-    const std::pair sample(static_cast<double>(memory_traffic(p)), m.median());
-    if (p.operation == "delta") return deltas.push_back(sample);
-    points.push_back(sample);
+    const std::pair measured(static_cast<double>(memory_traffic(p)), m.median());
+    if (p.operation == "delta") return deltas.push_back(measured);
+    points.push_back(measured);
     names.push_back(describe(p));
   });
   if (points.size() < 3) return f.kept("memory efficiency, kernel launch", "no memory operations");
