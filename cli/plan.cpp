@@ -48,7 +48,8 @@ plan_request read_request(const plan_flags& flags, int ranks) {
   request.ranks = ranks;
   request.pass = flags.workload.read_pass();
   request.schedules = parse_schedules(flags.schedules);
-  const auto unit = request.fix_tokens ? layout_unit(request.fixed.tokens, ranks) : 2 * ranks;
+  const auto unit =
+      request.fix_tokens ? layout_unit(request.fixed.tokens, ranks) : std::int64_t{2} * ranks;
   request.problem = flags.workload.read(unit);
   return request;
 }
@@ -262,9 +263,9 @@ what_if_result what_if(const plan_flags& flags) {
     const auto ranked = plan(c, read_request(at, at.cluster.ranks_of(c))).candidates;
     result.best.push_back(ranked.front());
     for (auto& [name, times] : result.times.times) {
-      const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const prediction& p) {
-        return p.chosen.schedule == name;
-      });
+      const auto found =
+          std::find_if(ranked.begin(), ranked.end(),
+                       [&name = name](const prediction& p) { return p.chosen.schedule == name; });
       times.push_back(found == ranked.end() ? seconds{} : found->time);
     }
   }

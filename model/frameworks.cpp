@@ -167,7 +167,8 @@ std::string magi_refusal(const strategy& s, const attention&, pass_kind) {
 
 /// Chunks small enough for eight a rank, in the range that its documentation advises.
 std::string magi_settings(const strategy& s, const attention& a) {
-  const auto chunk = std::clamp<std::int64_t>(a.sequence / (8 * ring_size(s)), 512, 2048);
+  const auto chunk =
+      std::clamp<std::int64_t>(a.sequence / (std::int64_t{8} * ring_size(s)), 512, 2048);
   return fmt::format("chunk_size={}\nMAGI_ATTENTION_HIERARCHICAL_COMM={}\n", chunk,
                      s.schedule == "allgather" ? 0 : 1);
 }

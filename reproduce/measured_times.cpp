@@ -109,7 +109,7 @@ result measured_times(const std::string& table, std::vector<std::string> assumpt
   parallel_for_each(all, [&](std::size_t i) { r.points[i].predicted = predicted_ms(rows[i]); });
   for (const auto& other : others) {
     for (const auto& row : rows) {
-      const auto series = row.text("series");
+      const auto& series = row.text("series");
       if (!series.starts_with(other.series)) continue;
       r.what_ifs.push_back({other.text, fmt::format("{}: {}", series, row.text("figure")),
                             row.number("time_ms"), predicted_ms(row, other.change)});

@@ -49,9 +49,9 @@ const std::string& published_row::text(std::string_view column) const {
   return found->second;
 }
 
-std::string published_row::text_or(std::string_view column, std::string otherwise) const {
+std::string published_row::text_or(std::string_view column, std::string_view otherwise) const {
   const auto found = fields_.find(column);
-  return found == fields_.end() || found->second.empty() ? std::move(otherwise) : found->second;
+  return found == fields_.end() || found->second.empty() ? std::string(otherwise) : found->second;
 }
 
 double published_row::number(std::string_view column) const {

@@ -25,7 +25,7 @@ class published_row {
   /// The field in a column. Throws input_error, naming file and line, when there is no such column.
   const std::string& text(std::string_view column) const;
   /// The same, or `otherwise` where there is no such column or nothing in it.
-  std::string text_or(std::string_view column, std::string otherwise) const;
+  std::string text_or(std::string_view column, std::string_view otherwise) const;
   /// The same as a number; throws input_error when it is none.
   double number(std::string_view column) const;
   std::int64_t integer(std::string_view column) const;

@@ -470,7 +470,7 @@ shortfall to_catch_up(const prediction& candidate, const prediction& best) {
 
 std::int64_t compute_bound_from(const cluster& c, const prediction& p, double share) {
   constexpr int most = 10;
-  const std::int64_t unit = 2 * p.ranks;
+  const std::int64_t unit = std::int64_t{2} * p.ranks;
   std::int64_t shortest = 0;
   auto problem = p.problem;
   if (!problem.documents.empty() || problem.padding > 0) return shortest;

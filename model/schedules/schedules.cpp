@@ -129,7 +129,7 @@ std::vector<int> usual_degrees(const strategy& s, const attention& a, int places
   auto degrees = ulysses_degrees(s, a, places);
   std::reverse(degrees.begin(), degrees.end());
   std::stable_partition(degrees.begin(), degrees.end(), [&](int degree) {
-    return degree < places && degree * s.tensor_parallel <= a.kv_heads;
+    return degree < places && std::int64_t{degree} * s.tensor_parallel <= a.kv_heads;
   });
   return degrees;
 }
@@ -171,7 +171,7 @@ void require_tensor_parallel(const strategy& s, const attention& a, int ranks) {
 
 std::string refusal(const strategy& s, const attention& a) {
   const auto& chosen = find_algorithm(s.schedule);
-  if (const auto reason = head_refusal(s, a, chosen.heads); !reason.empty()) return reason;
+  if (auto reason = head_refusal(s, a, chosen.heads); !reason.empty()) return reason;
   return chosen.refusal(s, a);
 }
 
