@@ -38,29 +38,33 @@ attention problem_of(const published_row& row) {
           .mask = parse_mask(row.text("mask"))};
 }
 
-using change = void (*)(attention&, strategy&);
-
-double predicted_ms(const published_row& row, attention problem, change other) {
-  auto s = strategy_of(row);
-  if (other) other(problem, s);
-  const int ranks = s.rows * s.cols * s.ulysses;
-  const auto p = predict(cluster_of(row), problem, s, ranks, parse_pass(row.text("pass")));
-  return p.time.value() * 1e3;
+/// "8192+8192|16384": the lists of document lengths whose mean a row is; one empty list where it has none.
+std::vector<std::vector<std::int64_t>> document_lists_of(const published_row& row) {
+  std::vector<std::vector<std::int64_t>> lists;
+  std::istringstream all(row.text_or("documents", ""));
+  for (std::string list; std::getline(all, list, '|');) {
+    std::istringstream lengths(list);
+    auto& documents = lists.emplace_back();
+    for (std::string tokens; std::getline(lengths, tokens, '+');)
+      documents.push_back(std::stoll(tokens));
+  }
+  if (lists.empty()) lists.emplace_back();
+  return lists;
 }
 
-/// Of a row with several lists of documents, "8192+8192|16384", the mean.
-double predicted_ms(const published_row& row, change other = nullptr) {
+double predicted_ms(const published_row& row, void (*change)(attention&, strategy&) = nullptr) {
+  const auto c = cluster_of(row);
+  const auto lists = document_lists_of(row);
   double sum = 0;
-  int lists = 0;
-  std::istringstream all(row.text_or("documents", "0"));
-  for (std::string list; std::getline(all, list, '|'); ++lists) {
+  for (const auto& documents : lists) {
     auto problem = problem_of(row);
-    std::istringstream lengths(list);
-    for (std::string tokens; std::getline(lengths, tokens, '+');)
-      if (tokens != "0") problem.documents.push_back(std::stoll(tokens));
-    sum += predicted_ms(row, problem, other);
+    problem.documents = documents;
+    auto s = strategy_of(row);
+    if (change) change(problem, s);
+    const int ranks = s.rows * s.cols * s.ulysses;
+    sum += predict(c, problem, s, ranks, parse_pass(row.text("pass"))).time.value() * 1e3;
   }
-  return sum / lists;
+  return sum / static_cast<double>(lists.size());
 }
 
 /// Kendall's tau: of all pairs that the published times tell apart, those in the predicted order less the others, over all.

@@ -5,12 +5,11 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "calibrate/calibration.hpp"
 #include "calibrate/predicted.hpp"
 #include "model/cluster.hpp"
+#include "reproduce/published.hpp"
 
 namespace attnsim {
 namespace {
@@ -27,25 +26,21 @@ struct observed {
 /// Two to a row: launched first and second.
 std::vector<observed> read_table() {
   std::vector<observed> all;
-  std::ifstream file(table);
-  bool header = true;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with('#') || std::exchange(header, false)) continue;
-    std::istringstream fields(line);
-    std::vector<std::string> row;
-    for (std::string field; std::getline(fields, field, ',');) row.push_back(field);
-    const auto integer = [&](std::size_t i) { return std::stoll(row.at(i)); };
-    overlap_point p{.kernel = {.kernel = row.at(2) == "flash2" ? "fa2" : "cudnn",
-                               .heads = integer(3),
-                               .kv_heads = integer(3),
-                               .rows = integer(4),
-                               .cols = integer(4)},
-                    .transfer = {.operation = transfer_kind::exchange, .bytes = integer(5) << 20}};
-    if (row.at(1) != "default") p.transfer.processors = static_cast<int>(integer(1));
+  for (const auto& row : reproduce::read_published(table)) {
+    overlap_point p{.kernel = {.kernel = row.text("kernel") == "flash2" ? "fa2" : "cudnn",
+                               .heads = row.integer("heads"),
+                               .kv_heads = row.integer("heads"),
+                               .rows = row.integer("seq"),
+                               .cols = row.integer("seq")},
+                    .transfer = {.operation = transfer_kind::exchange,
+                                 .bytes = row.integer("exchange_MiB") << 20}};
+    if (row.text("channels") != "default")
+      p.transfer.processors = static_cast<int>(row.integer("channels"));
     for (const auto order : {launch_order::communication_first, launch_order::compute_first}) {
       p.order = order;
-      const auto column = order == launch_order::communication_first ? 8 : 9;
-      all.push_back({row.at(0), p, std::stod(row.at(column)) * 1e-6});
+      const bool first = order == launch_order::communication_first;
+      const double us = row.number(first ? "comm_first_us" : "compute_first_us");
+      all.push_back({row.text("transport"), p, us * 1e-6});
     }
   }
   return all;
