@@ -61,13 +61,16 @@ void cluster_flags::add_to(CLI::App& app) {
       ->required();
   app.add_option("--nodes", nodes, "number of nodes instead of the file's");
   app.add_option("--device", device, "device profile instead of the file's");
+  app.add_option("--host", host,
+                 "host profile or file: what a framework takes to launch, such as pytorch "
+                 "(default: nothing, as with CUDA graphs)");
   app.add_option("--ranks", ranks, "use the first N devices (default: all)");
   app.add_option("--set", set, "override a key of the cluster file: key.path=value")
       ->allow_extra_args(false);
 }
 
 cluster cluster_flags::read() const {
-  cluster_overrides overrides{.device = device};
+  cluster_overrides overrides{.device = device, .host = host};
   if (!nodes.empty()) overrides.nodes = parse_count("--nodes", nodes);
   for (const auto& assignment : set) {
     const auto equals = assignment.find('=');

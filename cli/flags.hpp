@@ -12,10 +12,10 @@
 
 namespace attnsim::cli {
 
-/// CLUSTER, --nodes, --device, --set, --ranks.
+/// CLUSTER, --nodes, --device, --host, --set, --ranks.
 struct cluster_flags {
   std::string name;
-  std::string nodes, device, ranks;
+  std::string nodes, device, host, ranks;
   std::vector<std::string> set;
 
   void add_to(CLI::App&);

@@ -93,7 +93,7 @@ class point_reader {
     return s.key == "cluster" || app_.get_option_no_throw(flag) ? flag : "--set=" + s.key;
   }
   static bool is_of_cluster(const std::string& flag) {
-    return flag == "--cluster" || flag == "--nodes" || flag == "--device" ||
+    return flag == "--cluster" || flag == "--nodes" || flag == "--device" || flag == "--host" ||
            flag.starts_with("--set=");
   }
 

@@ -20,6 +20,8 @@ void list() {
   for (const auto& name : shipped_clusters()) fmt::print("  {}\n", name);
   fmt::print("devices:\n");
   for (const auto& name : shipped_devices()) fmt::print("  {}\n", name);
+  fmt::print("hosts:\n");
+  for (const auto& name : shipped_hosts()) fmt::print("  {}\n", name);
 }
 
 std::string count(std::size_t n, const char* what) {
@@ -120,7 +122,7 @@ void export_file(const cluster_flags& flags, const std::string& to, const std::s
 void add_topology(CLI::App& app) {
   auto* topology = app.add_subcommand("topology", "clusters: list, show, check, import, export");
   topology->require_subcommand(1);
-  auto* names = topology->add_subcommand("list", "the shipped clusters and devices");
+  auto* names = topology->add_subcommand("list", "the shipped clusters, devices and hosts");
   names->callback(list);
   auto flags = std::make_shared<cluster_flags>();
   auto file = std::make_shared<std::string>(), to = std::make_shared<std::string>();

@@ -15,14 +15,22 @@ namespace {
 
 constexpr int most_devices = 1 << 20;
 constexpr int most_devices_per_node = 4096;
-constexpr std::string_view device_prefix = "device.";
 
-/// The settings of the cluster go into the file's values, --device and --nodes on top of them.
-void apply(const cluster_overrides& overrides, config_node& root) {
-  for (const auto& [key, value] : overrides.set) {
-    if (!key.starts_with(device_prefix) || root.at("device").is_map()) root.set(key, value);
+/// --set device.KEY or host.KEY: of a profile in a file of its own.
+bool is_elsewhere(const std::string& key, const config_node& root) {
+  for (const std::string profile : {"device", "host"}) {
+    if (key.starts_with(profile + ".")) return root.has(profile) && !root.at(profile).is_map();
   }
+  return false;
+}
+
+/// --device and --host first, so that settings of their keys go to what they name.
+void apply(const cluster_overrides& overrides, config_node& root) {
   if (!overrides.device.empty()) root.set("device", overrides.device, "--device");
+  if (!overrides.host.empty()) root.set("host", overrides.host, "--host");
+  for (const auto& [key, value] : overrides.set) {
+    if (!is_elsewhere(key, root)) root.set(key, value);
+  }
   if (overrides.nodes == 0) return;
   if (root.has("graph")) {
     throw input_error("--nodes", std::to_string(overrides.nodes),
@@ -31,26 +39,21 @@ void apply(const cluster_overrides& overrides, config_node& root) {
   root.set("nodes", std::to_string(overrides.nodes), "--nodes");
 }
 
-/// --set device.KEY of a profile in a file of its own.
-void apply_to_device(const cluster_overrides& overrides, config_node& device) {
-  for (const auto& [key, value] : overrides.set) {
-    if (key.starts_with(device_prefix))
-      device.set(key.substr(device_prefix.size()), value, "--set: " + key);
+/// The device's or host's: what stands under `key`, or the file of `folder` that it names with its --set key.KEY.
+config_node profile(const config_node& root, const std::string& key, std::string_view folder,
+                    const cluster_overrides& overrides) {
+  if (root.at(key).is_map()) return root.at(key);
+  auto file = config_node::load(root.get_as(
+      key, [&](std::string_view name) { return find_topology_file(folder, std::string(name)); }));
+  const auto prefix = key + ".";
+  for (const auto& [path, value] : overrides.set) {
+    if (path.starts_with(prefix)) file.set(path.substr(prefix.size()), value, "--set: " + path);
   }
-}
-
-device_profile read_device_of(const config_node& root, const cluster_overrides& overrides) {
-  if (root.at("device").is_map()) return read_device(root.at("device"));
-  const auto path = root.get_as("device", [](std::string_view name) {
-    return find_topology_file("devices", std::string(name));
-  });
-  auto device = config_node::load(path);
-  apply_to_device(overrides, device);
-  return read_device(device);
+  return file;
 }
 
 void read_nodes(const config_node& root, cluster& result) {
-  root.allow_only({"name", "source", "device", "nodes", "devices_per_node", "node", "nics",
+  root.allow_only({"name", "source", "device", "host", "nodes", "devices_per_node", "node", "nics",
                    "fabric", "slow_devices", "slow_links"});
   result.devices_per_node = root.get_within("devices_per_node", 1, most_devices_per_node);
   result.nodes = root.get_within("nodes", 1, most_devices / result.devices_per_node);
@@ -58,7 +61,7 @@ void read_nodes(const config_node& root, cluster& result) {
 }
 
 void read_graph(const config_node& root, cluster& result) {
-  root.allow_only({"name", "source", "device", "graph", "slow_devices", "slow_links"});
+  root.allow_only({"name", "source", "device", "host", "graph", "slow_devices", "slow_links"});
   result.network = build_explicit_graph(root.at("graph"));
   for (int d = 0; d < result.devices(); ++d) {
     const int node = result.network.node_of(d);
@@ -107,7 +110,8 @@ cluster read_cluster(config_node root, const cluster_overrides& overrides) {
   cluster result;
   result.name = root.get<std::string>("name");
   root.has("graph") ? read_graph(root, result) : read_nodes(root, result);
-  result.device = read_device_of(root, overrides);
+  result.device = read_device(profile(root, "device", "devices", overrides));
+  if (root.has("host")) result.host = read_host(profile(root, "host", "hosts", overrides));
   result.device_speed.assign(static_cast<std::size_t>(result.devices()), 1.0);
   if (root.has("slow_devices")) slow_down_devices(root.at("slow_devices"), result);
   if (root.has("slow_links")) slow_down_links(root.at("slow_links"), result.network);
@@ -133,6 +137,9 @@ std::vector<std::string> shipped_clusters() {
 }
 std::vector<std::string> shipped_devices() {
   return shipped_names("devices");
+}
+std::vector<std::string> shipped_hosts() {
+  return shipped_names("hosts");
 }
 
 }  // namespace attnsim

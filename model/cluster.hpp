@@ -3,6 +3,7 @@
 //   name: nd-h100-v5
 //   source: where the numbers are from  # optional
 //   device: h100-sxm5                   # a shipped profile, a file, or the profile itself as a map
+//   host: pytorch                       # optional: the same of a host (model/host.hpp); else launches take no time
 //   nodes: 8
 //   devices_per_node: 8
 //   node:   {links: nvswitch, bandwidth: 450 GB/s, latency: 0.5 us}
@@ -32,6 +33,7 @@
 
 #include "model/config.hpp"
 #include "model/device.hpp"
+#include "model/host.hpp"
 #include "model/network.hpp"
 
 namespace attnsim {
@@ -39,6 +41,7 @@ namespace attnsim {
 struct cluster {
   std::string name;
   device_profile device;
+  host_profile host;
   int nodes = 0;             ///< 0 in an explicit graph without node numbers
   int devices_per_node = 0;  ///< 0 in an explicit graph
   attnsim::network network;
@@ -47,15 +50,16 @@ struct cluster {
   int devices() const { return network.devices(); }
 };
 
-/// What the command line changes: --nodes, --device and --set key.path=value.
+/// What the command line changes: --nodes, --device, --host and --set key.path=value.
 struct cluster_overrides {
   std::string device;
+  std::string host;
   std::int64_t nodes = 0;  ///< 0: as in the file
   std::vector<std::pair<std::string, std::string>> set;
 };
 
 /// A shipped name or a file. Throws input_error: unknown name (lists the shipped ones), unreadable
-/// file, unknown key, bad value, unknown device, sizes that do not fit together (not enough ports),
+/// file, unknown key, bad value, unknown device or host, sizes that do not fit together (not enough ports),
 /// devices that cannot reach each other (names a pair).
 cluster read_cluster(const std::string& name_or_file, const cluster_overrides& = {});
 
@@ -65,8 +69,9 @@ cluster read_cluster(config_node root, const cluster_overrides& = {});
 /// The profile of a device: a shipped name or a file.
 device_profile read_device_file(const std::string& name_or_file);
 
-/// The names of the shipped clusters or devices, sorted.
+/// The names of the shipped clusters, devices or hosts, sorted.
 std::vector<std::string> shipped_clusters();
 std::vector<std::string> shipped_devices();
+std::vector<std::string> shipped_hosts();
 
 }  // namespace attnsim

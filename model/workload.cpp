@@ -237,8 +237,9 @@ memory_calls workload::memory_calls_of(const operation& op) const {
     const auto format = in_place ? precision::fp32 : format_of(*schedule_, sum);
     const auto a_token = 2 * token_bytes(sum.what, format, form) + merge_bytes(sum.what, form);
     use.traffic += byte_count((parts - 1) * tokens * a_token);
-    if (!is_statistic(sum.what)) use.count += parts - 1;
+    if (!is_statistic(sum.what)) use.additions += parts - 1;
   }
+  use.count += use.additions;
   return use;
 }
 
@@ -264,7 +265,9 @@ memory_calls workload::accumulation_of(const operation& op, const tile& t) const
     const auto a_token =
         adds(t, o) ? scratch + 2 * place + merge_bytes(o.what, form) : scratch + place;
     use.traffic += byte_count(tokens_of(t, o) * a_token);
-    if (!is_statistic(o.what)) ++use.count;
+    if (is_statistic(o.what)) continue;
+    ++use.count;
+    use.additions += adds(t, o);
   }
   return use;
 }

@@ -17,6 +17,14 @@ namespace attnsim {
 struct memory_calls {
   byte_count traffic;
   int count = 0;
+  int additions = 0;  ///< of them, those that add to what is there; the others copy
+
+  memory_calls& operator+=(const memory_calls& other) {
+    traffic += other.traffic;
+    count += other.count;
+    additions += other.additions;
+    return *this;
+  }
 };
 
 class workload {

@@ -32,6 +32,7 @@ PYBIND11_MODULE(_attnsim, m) {
   bind_calibrations(m);
   m.def("clusters", &attnsim::shipped_clusters, "Names of the shipped clusters.");
   m.def("devices", &attnsim::shipped_devices, "Names of the shipped device profiles.");
+  m.def("hosts", &attnsim::shipped_hosts, "Names of the shipped host profiles.");
   m.def(
       "schedules",
       [] {

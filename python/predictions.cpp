@@ -42,9 +42,10 @@ void bind_prediction(py::module_& m) {
       .def_property_readonly("time_s", [](const pass_prediction& x) { return x.time.value(); })
       .def_property_readonly("compute_s",
                              [](const pass_prediction& x) { return x.compute.value(); })
-      .def_property_readonly("exposed_communication_s", [](const pass_prediction& x) {
-        return x.exposed_communication.value();
-      });
+      .def_property_readonly(
+          "exposed_communication_s",
+          [](const pass_prediction& x) { return x.exposed_communication.value(); })
+      .def_property_readonly("host_s", [](const pass_prediction& x) { return x.host.value(); });
   py::class_<p>(
       m, "Prediction",
       "Time of a strategy for one attention layer over all its heads, on the slowest rank.")
@@ -72,6 +73,9 @@ void bind_prediction(py::module_& m) {
       .def_property_readonly(
           "exposed_communication_s", [](const p& x) { return x.exposed_communication.value(); },
           "The device waits for data.")
+      .def_property_readonly(
+          "host_s", [](const p& x) { return x.host.value(); },
+          "What the host takes to launch it all.")
       .def_property_readonly(
           "bytes_sent_max", [](const p& x) { return x.most_bytes_sent.value(); }, "By any rank.")
       .def_readonly("bytes_sent_mean", &p::mean_bytes_sent, "By a rank.")

@@ -9,8 +9,8 @@ namespace attnsim::python {
 namespace {
 
 cluster_overrides overrides_of(const py::object& nodes, const py::object& device,
-                               const py::dict& set) {
-  cluster_overrides overrides{.device = text_of(device)};
+                               const py::object& host, const py::dict& set) {
+  cluster_overrides overrides{.device = text_of(device), .host = text_of(host)};
   if (!nodes.is_none()) overrides.nodes = nodes.cast<std::int64_t>();
   for (const auto& [key, value] : set) overrides.set.emplace_back(text_of(key), text_of(value));
   return overrides;
@@ -20,29 +20,34 @@ void bind_cluster(py::module_& m) {
   py::class_<cluster>(m, "Cluster",
                       "Devices in nodes and the network that joins them, from a cluster file.")
       .def(py::init([](const py::object& name, const py::object& nodes, const py::object& device,
-                       const py::dict& set) {
+                       const py::object& host, const py::dict& set) {
              return std::make_unique<cluster>(
-                 read_cluster(text_of(name), overrides_of(nodes, device, set)));
+                 read_cluster(text_of(name), overrides_of(nodes, device, host, set)));
            }),
            py::arg("name"), py::kw_only(), py::arg("nodes") = py::none(),
-           py::arg("device") = py::none(), py::arg("set") = py::dict(),
-           "name: a shipped cluster (clusters()) or a file. set: keys of the file to override,\n"
-           "by path, as {'nics.bandwidth': '800 Gb/s'}.")
+           py::arg("device") = py::none(), py::arg("host") = py::none(),
+           py::arg("set") = py::dict(),
+           "name: a shipped cluster (clusters()) or a file. host: what launches operations "
+           "(hosts());\n"
+           "without one launches take no time. set: keys of the file to override, by path, as\n"
+           "{'nics.bandwidth': '800 Gb/s'}.")
       .def_static(
           "from_yaml",
           [](const std::string& text, const py::object& nodes, const py::object& device,
-             const py::dict& set) {
+             const py::object& host, const py::dict& set) {
             return std::make_unique<cluster>(read_cluster(config_node::parse_text(text, "yaml"),
-                                                          overrides_of(nodes, device, set)));
+                                                          overrides_of(nodes, device, host, set)));
           },
           py::arg("text"), py::kw_only(), py::arg("nodes") = py::none(),
-          py::arg("device") = py::none(), py::arg("set") = py::dict(),
+          py::arg("device") = py::none(), py::arg("host") = py::none(), py::arg("set") = py::dict(),
           "The same from the text of a cluster file.")
       .def_readonly("name", &cluster::name)
       .def_readonly("nodes", &cluster::nodes)
       .def_readonly("devices_per_node", &cluster::devices_per_node)
       .def_property_readonly("devices", &cluster::devices, "How many there are.")
       .def_property_readonly("device", [](const cluster& c) { return c.device.name; })
+      .def_property_readonly(
+          "host", [](const cluster& c) { return c.host.name; }, "Empty without one.")
       .def_property_readonly(
           "memory_bytes", [](const cluster& c) { return c.device.memory.value(); },
           "Of one device.")

@@ -91,6 +91,7 @@ nlohmann::ordered_json to_json(const prediction& p) {
       {"time_interval_s", {p.low.value(), p.high.value()}},
       {"compute_s", p.compute.value()},
       {"exposed_communication_s", p.exposed_communication.value()},
+      {"host_s", p.host.value()},
       {"bytes_sent_per_rank", {{"max", p.most_bytes_sent.value()}, {"mean", p.mean_bytes_sent}}},
       {"peak_memory_bytes", p.peak_memory.value()},
       {"tflops_per_device", p.rate_per_device.value() / 1e12},
@@ -118,6 +119,7 @@ std::string to_table(const prediction& p) {
                      to_string(one.compute), to_string(one.exposed_communication)));
     line("", bar(one.compute / one.time));
     line("    bound by", bound_by(one.bottleneck));
+    if (one.host > seconds()) line("    host", to_string(one.host) + " of launches");
     if (one.kernels.calls > 0) line("    kernels", kernels(one.kernels));
     line("    sends", fmt::format("{} a rank at most", to_string(one.most_bytes_sent)));
     line("    memory", fmt::format("{}: own shards {}, working {}, scratch {}",

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "model/bound.hpp"
+#include "model/cost/host_time.hpp"
 #include "model/error.hpp"
 #include "model/placement.hpp"
 #include "model/schedules/schedules.hpp"
@@ -219,7 +220,7 @@ void estimate(candidate& one, const placed_ranks& ranks, const plan_request& req
   const auto problem = part_of_batch(request.problem, one.data_parallel);
   for (const auto pass : passes_of(request.pass)) {
     const instance i(ranks, problem, one.chosen, pass);
-    one.estimate += attnsim::estimate(i).time;
+    one.estimate += std::max(attnsim::estimate(i).time, host_time(i));
     one.memory = std::max(one.memory, peak_memory(i.work()).peak);
   }
   one.estimated = true;
@@ -425,7 +426,7 @@ bool is_compute_bound(const cluster& c, const attention& problem, const predicti
                       double share) {
   const auto there = predict(c, part_of_batch(problem, p.data_parallel), p.chosen,
                              p.ranks / p.data_parallel, pass_of(p), reader_kind::analytic);
-  return there.exposed_communication <= there.time * share;
+  return there.time - there.compute <= there.time * share;
 }
 
 void warn_of_fewer(plan_result& result) {
@@ -462,7 +463,10 @@ plan_result plan(const cluster& c, const plan_request& request, const plan_progr
 
 shortfall to_catch_up(const prediction& candidate, const prediction& best) {
   shortfall s{.behind = candidate.time - best.time};
-  const auto factor = [&](seconds part) { return part > s.behind ? part / (part - s.behind) : 0; };
+  const bool launches = candidate.bottleneck.kind == "host";
+  const auto factor = [&](seconds part) {
+    return part > s.behind && !launches ? part / (part - s.behind) : 0;
+  };
   s.network = factor(candidate.exposed_communication);
   s.kernels = factor(candidate.compute);
   return s;

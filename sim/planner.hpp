@@ -71,7 +71,7 @@ struct shortfall {
 };
 shortfall to_catch_up(const prediction& candidate, const prediction& best);
 
-// Where a strategy becomes compute-bound: exposed communication is at most `share` of its time, all passes together, by
+// Where a strategy becomes compute-bound: what is not computing is at most `share` of its time, all passes together, by
 // the closed form.
 
 /// The shortest sequence from which it is, doubling or halving the problem's up to 2^10 times; 0 if there is none.

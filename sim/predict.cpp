@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/cost/host_time.hpp"
 #include "model/schedules/schedules.hpp"
 #include "sim/simulator.hpp"
 
@@ -58,7 +59,26 @@ pass_prediction predict_pass(const instance& i, pass_kind pass, reader_kind by) 
   pass_prediction p{.pass = pass, .memory = peak_memory(i.work())};
   count_bytes(i, p);
   by == reader_kind::simulation ? use_simulation(i, p) : use_estimate(i, p);
+  p.host = host_time(i);
+  if (p.host > p.time) {
+    p.time = p.host;
+    p.bottleneck = {"host", i.on().host.name, 1};
+  }
   return p;
+}
+
+void warn_of_host(prediction& p, const cluster& c) {
+  seconds launches, device;
+  for (const auto& pass : p.passes) {
+    if (pass.bottleneck.kind != "host") continue;
+    launches += pass.host;
+    device += pass.compute + pass.exposed_communication;
+  }
+  if (launches == seconds()) return;
+  p.warnings.push_back(fmt::format(
+      "host-bound: {} takes {} to launch what the device does in {}; CUDA graphs, longer "
+      "sequences or fewer ranks",
+      c.host.name, to_string(launches), to_string(device)));
 }
 
 void add_warnings(prediction& p, const cluster& c) {
@@ -75,6 +95,7 @@ void add_warnings(prediction& p, const cluster& c) {
         fmt::format("padding is {} of {} tokens; a kernel that computes it does {} more work",
                     p.problem.padding, p.problem.sequence, percent(work - 1)));
   }
+  warn_of_host(p, c);
   const bool contiguous =
       p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous;
   const bool may_differ = contiguous || !p.problem.documents.empty();
@@ -163,7 +184,6 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
   check(a);
   prediction p{
       .cluster = c.name, .ranks = ranks, .by = by, .chosen = complete(s, a, ranks), .problem = a};
-  double uncertain = 0;
   for (const auto one : passes_of(pass)) {
     const instance i(c, a, p.chosen, one);
     p.passes.push_back(predict_pass(i, one, by));
@@ -171,14 +191,16 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
     p.time += latest.time;
     p.compute += latest.compute;
     p.exposed_communication += latest.exposed_communication;
+    p.host += latest.host;
     p.most_bytes_sent += latest.most_bytes_sent;
     p.mean_bytes_sent += latest.mean_bytes_sent;
     p.peak_memory = std::max(p.peak_memory, latest.memory.peak);
-    uncertain += (latest.compute * c.device.uncertainty.compute).value() +
-                 (latest.exposed_communication * communication_uncertainty(i)).value();
+    const auto device = latest.compute + latest.exposed_communication;
+    const auto uncertain = latest.compute * c.device.uncertainty.compute +
+                           latest.exposed_communication * communication_uncertainty(i);
+    p.low += std::max(device - uncertain, latest.host * (1 - c.host.uncertainty));
+    p.high += std::max(device + uncertain, latest.host * (1 + c.host.uncertainty));
   }
-  p.low = p.time - seconds(uncertain);
-  p.high = p.time + seconds(uncertain);
   p.bottleneck =
       std::max_element(p.passes.begin(), p.passes.end(), [](const auto& x, const auto& y) {
         return x.time < y.time;

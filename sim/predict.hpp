@@ -15,8 +15,8 @@ namespace attnsim {
 enum class reader_kind { simulation, analytic };
 
 struct bottleneck {
-  std::string kind;  ///< compute, nvlink, pcie, network or latency
-  std::string name;  ///< of the device or the busiest link
+  std::string kind;  ///< compute, nvlink, pcie, network, latency or host
+  std::string name;  ///< of the device, the busiest link or the host
   double share = 0;  ///< of the time in which it is busy
 };
 
@@ -30,9 +30,10 @@ struct kernel_use {
 
 struct pass_prediction {
   pass_kind pass = pass_kind::forward;
-  seconds time;
+  seconds time;  ///< the longer of the device's, compute and exposed communication, and the host's
   seconds compute;
   seconds exposed_communication;
+  seconds host;                ///< to launch it all (model/cost/host_time.hpp)
   byte_count most_bytes_sent;  ///< by any rank
   double mean_bytes_sent = 0;
   memory_use memory;
@@ -52,6 +53,7 @@ struct prediction {
   seconds low, high;  ///< interval that the profile's stated uncertainties give
   seconds compute;
   seconds exposed_communication;
+  seconds host;
   byte_count most_bytes_sent;
   double mean_bytes_sent = 0;
   byte_count peak_memory;
@@ -76,7 +78,7 @@ std::vector<pass_kind> passes_of(pass_kind pass);
 /// Useful operations of the whole layer, all ranks together.
 flop_count useful_operations(const attention&, pass_kind pass);
 
-/// What bounds a run: the compute stream if it is busy at least half the time, else the most utilised link, else latency.
+/// What bounds a run, the host left out: the compute stream if it is busy at least half the time, else the most utilised link, else latency.
 bottleneck find_bottleneck(const instance&, const timeline&);
 
 }  // namespace attnsim

@@ -74,6 +74,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   for (const auto& t : tiles) {
     const auto use = workload_.accumulation_of(op, t);
     if (use.count > 0) total.time += device_.memory_time(use.traffic, use.count);
+    total.memory += use;
     if (!a.documents.empty()) continue;
     call.rows = t.rows;
     call.cols = t.cols;
@@ -100,7 +101,7 @@ const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
     if (is_kernel(op.kind)) {
       slot = attention_cost(op, rank);
     } else if (!is_communication(op.kind)) {
-      const auto use = workload_.memory_calls_of(op);
+      const auto& use = slot.memory = workload_.memory_calls_of(op);
       slot.time = op.kind == op_kind::delta ? device_.delta_time(use.traffic)
                                             : device_.memory_time(use.traffic, use.count);
     }

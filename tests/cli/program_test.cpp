@@ -26,9 +26,10 @@ TEST(predict, json_has_the_contract_keys) {
   EXPECT_EQ(j["ranks"], 16);
   EXPECT_EQ(j["schedule"], "attention2d");
   EXPECT_EQ(j["grid"], json({4, 4}));
-  for (const auto* key : {"schema", "tokens", "placement", "time_s", "time_interval_s", "compute_s",
-                          "exposed_communication_s", "bytes_sent_per_rank", "peak_memory_bytes",
-                          "tflops_per_device", "bottleneck", "feasible", "warnings"}) {
+  for (const auto* key :
+       {"schema", "tokens", "placement", "time_s", "time_interval_s", "compute_s",
+        "exposed_communication_s", "host_s", "bytes_sent_per_rank", "peak_memory_bytes",
+        "tflops_per_device", "bottleneck", "feasible", "warnings"}) {
     EXPECT_TRUE(j.contains(key)) << key;
   }
   EXPECT_LE(j["time_interval_s"][0], j["time_s"]);
@@ -55,6 +56,21 @@ TEST(predict, one_rank_is_one_device) {
   const auto j = json::parse(r.output);
   EXPECT_EQ(j["bytes_sent_per_rank"]["max"], 0);
   EXPECT_EQ(j["exposed_communication_s"], 0);
+}
+
+TEST(predict, a_host_launches_what_is_short) {
+  const std::string question =
+      "predict dgx-h100 --nodes 1 --seq 4K --heads 8 --mask full --pass forward --format json";
+  const auto alone = json::parse(run_program(question).output);
+  const auto launched = json::parse(run_program(question + " --host pytorch").output);
+  EXPECT_EQ(alone["host_s"], 0);
+  EXPECT_GT(launched["host_s"], alone["time_s"]);
+  EXPECT_EQ(launched["time_s"], launched["host_s"]);
+  EXPECT_EQ(launched["compute_s"], alone["compute_s"]);
+  EXPECT_EQ(launched["bottleneck"]["kind"], "host");
+  EXPECT_EQ(launched["bottleneck"]["name"], "pytorch");
+  const auto set = json::parse(run_program(question + " --set host=pytorch").output);
+  EXPECT_EQ(set, launched);
 }
 
 TEST(predict, csv_has_a_header_and_a_row) {

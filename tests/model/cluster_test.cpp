@@ -50,7 +50,7 @@ TEST(read_cluster, explicit_graph) {
   EXPECT_ERROR(read_with(graph, {.nodes = 4}), input_error,
                "--nodes: '4': expected a cluster with a fabric, this one is an explicit graph");
   EXPECT_ERROR(read_text(graph + "nodes: 2\n"), input_error,
-               "c.yaml:6: nodes: unknown key; expected one of: name, source, device, graph, "
+               "c.yaml:6: nodes: unknown key; expected one of: name, source, device, host, graph, "
                "slow_devices, slow_links");
 }
 
@@ -125,7 +125,7 @@ TEST(read_cluster, one_device_needs_no_network) {
 TEST(read_cluster, refuses_bad_values) {
   EXPECT_ERROR(read_text("device: ideal\n"), input_error, "c.yaml:1: name: missing");
   EXPECT_ERROR(read_text(whole + "speed: 1\n"), input_error,
-               "c.yaml:8: speed: unknown key; expected one of: name, source, device, nodes, "
+               "c.yaml:8: speed: unknown key; expected one of: name, source, device, host, nodes, "
                "devices_per_node, node, nics, fabric, slow_devices, slow_links");
   EXPECT_ERROR(read_text("name: c\ndevice: ideal\nnodes: 0\ndevices_per_node: 2\n"), input_error,
                "c.yaml:3: nodes: '0': expected a whole number from 1 to 524288");

@@ -81,6 +81,13 @@ class predictions(unittest.TestCase):
         self.assertEqual((p.time_s, list(p.grid), p.bytes_sent_max),
                          (expected["time_s"], expected["grid"], expected["bytes_sent_per_rank"]["max"]))
 
+    def test_a_host_launches_what_is_short(self):
+        cluster, layer = attnsim.Cluster("dgx-h100", nodes=1, host="pytorch"), attnsim.Attention("4K", heads=8)
+        p = attnsim.predict(cluster, layer)
+        self.assertEqual((cluster.host, attnsim.hosts()), ("pytorch", ["pytorch"]))
+        self.assertEqual((p.bottleneck[0], p.time_s), ("host", p.host_s))
+        self.assertAlmostEqual(p.host_s, sum(one.host_s for one in p.passes))
+
     def test_full_masks_have_contiguous_tokens(self):
         p = attnsim.predict(self.cluster, attnsim.Attention("64K", mask="full"), attnsim.Strategy("ring"))
         self.assertEqual(p.tokens, "contiguous")

@@ -125,5 +125,27 @@ TEST(planner, ring_is_compute_bound_above_a_length_or_a_bandwidth) {
   EXPECT_EQ(compute_bound_above(with_links, gather, 1e-9), bandwidth());
 }
 
+// Where launching an exchange takes a second, the three of a ring on four ranks take three, and neither a faster network nor
+// faster kernels would help it; an all-gather is launched in no time. A rank of the ring computes 64 n^2 FLOP: 1.1 s at 4M
+// tokens, 4.5 s at 8M.
+TEST(planner, a_slow_host_decides) {
+  auto c = read_cluster("star", {.nodes = 4});
+  c.host = {.name = "slow", .exchange = seconds(1)};
+  const auto result = plan(c, {.problem = {.heads = 1, .kv_heads = 1, .sequence = 8192},
+                               .ranks = 4,
+                               .pass = pass_kind::forward,
+                               .schedules = {"ring", "allgather"}});
+  ASSERT_EQ(result.candidates.size(), 2u);
+  const auto &first = result.candidates[0], &second = result.candidates[1];
+  EXPECT_EQ(first.chosen.schedule, "allgather");
+  EXPECT_LT(first.time, seconds(1e-3));
+  EXPECT_EQ(second.chosen.schedule, "ring");
+  EXPECT_EQ(second.time, seconds(3));
+  const auto needed = to_catch_up(second, first);
+  EXPECT_EQ(needed.network, 0);
+  EXPECT_EQ(needed.kernels, 0);
+  EXPECT_EQ(compute_bound_from(c, second), std::int64_t{1} << 23);
+}
+
 }  // namespace
 }  // namespace attnsim

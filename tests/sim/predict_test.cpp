@@ -29,5 +29,45 @@ TEST(kernels_of, launches_take_their_share) {
   EXPECT_NEAR(kernels.share, 2.0 / 5, 1e-6);
 }
 
+/// A ring of two whose host takes a second for a kernel and as good as nothing for the rest.
+cluster with_slow_host() {
+  auto c = read_cluster("star", {.nodes = 2});
+  c.host = {.name = "slow", .attention = seconds(1), .uncertainty = 0.25};
+  return c;
+}
+const attention short_layer{.heads = 8, .kv_heads = 8, .sequence = 4096, .mask = mask_kind::full};
+
+TEST(predict, the_slower_of_host_and_device_sets_the_time) {
+  const strategy s{.tokens = token_layout::contiguous};
+  const auto c = with_slow_host();
+  const auto alone =
+      predict(read_cluster("star", {.nodes = 2}), short_layer, s, 2, pass_kind::both);
+  for (const auto by : {reader_kind::simulation, reader_kind::analytic}) {
+    const auto p = predict(c, short_layer, s, 2, pass_kind::both, by);
+    const auto &forward = p.passes[0], &backward = p.passes[1];
+    EXPECT_EQ(forward.time, seconds(2));
+    EXPECT_EQ(forward.host, seconds(2));
+    EXPECT_EQ(forward.bottleneck.kind, "host");
+    EXPECT_EQ(forward.bottleneck.name, "slow");
+    EXPECT_EQ(backward.host, seconds());
+    EXPECT_NE(backward.bottleneck.kind, "host");
+    EXPECT_EQ(p.host, seconds(2));
+    EXPECT_EQ(p.bottleneck.kind, "host");
+    EXPECT_NEAR(p.compute / alone.compute, 1, 1e-6);
+    EXPECT_NEAR((p.time - seconds(2) - backward.time).value(), 0, 1e-12);
+    EXPECT_NEAR(p.low.value(), 1.5, 1e-3);
+    EXPECT_NEAR(p.high.value(), 2.5, 1e-3);
+  }
+}
+
+TEST(predict, says_that_the_host_bounds_it) {
+  const strategy s{.tokens = token_layout::contiguous};
+  const auto p = predict(with_slow_host(), short_layer, s, 2, pass_kind::forward);
+  const auto device = to_string(p.compute + p.exposed_communication);
+  EXPECT_EQ(p.warnings,
+            std::vector{"host-bound: slow takes 2.000 s to launch what the device does in " +
+                        device + "; CUDA graphs, longer sequences or fewer ranks"});
+}
+
 }  // namespace
 }  // namespace attnsim

@@ -1,0 +1,74 @@
+#include "model/cost/host_time.hpp"
+
+#include <algorithm>
+
+namespace attnsim {
+namespace {
+
+/// Row statistics are views or come with their output.
+std::ptrdiff_t tensors(const operands& list) {
+  return std::count_if(list.begin(), list.end(),
+                       [](const operand& o) { return !is_statistic(o.what); });
+}
+
+seconds of_local(const instance& i, std::size_t index, int rank) {
+  const auto& host = i.on().host;
+  const auto& op = i.program().program[index];
+  const auto calls = i.costs().memory(index, rank);
+  const auto merge = i.chosen().merges == merge_kind::unfused ? host.merge : host.add;
+  switch (op.kind) {
+    case op_kind::attention:
+      return i.costs().calls(index, rank) * host.attention + calls.additions * merge +
+             (calls.count - calls.additions) * host.copy;
+    case op_kind::attention_backward:
+      return i.costs().calls(index, rank) * host.attention_backward + calls.additions * host.add +
+             (calls.count - calls.additions) * host.copy;
+    case op_kind::merge:
+      return calls.additions * merge;
+    case op_kind::accumulate:
+      return calls.additions * host.add;
+    case op_kind::copy:
+      return static_cast<double>(tensors(op.writes)) * host.copy;
+    default:
+      return {};
+  }
+}
+
+seconds of_communication(const instance& i, const operation& op, int rank) {
+  if (i.work().bytes_sent(op, rank) == byte_count()) return {};
+  const auto& host = i.on().host;
+  const auto tensors = static_cast<double>(op.reads.size());
+  switch (op.kind) {
+    case op_kind::all_gather:
+      return tensors * host.all_gather;
+    case op_kind::reduce_scatter:
+      return tensors * host.reduce_scatter;
+    case op_kind::all_to_all:
+      return tensors * host.all_to_all;
+    default:
+      return host.exchange + tensors * host.exchanged_tensor;
+  }
+}
+
+}  // namespace
+
+seconds host_time(const instance& i, int rank) {
+  seconds total;
+  if (i.on().host.name.empty()) return total;
+  const auto& program = i.program().program;
+  for (std::size_t op = 0; op < program.size(); ++op) {
+    total += is_communication(program[op].kind) ? of_communication(i, program[op], rank)
+                                                : of_local(i, op, rank);
+  }
+  return total;
+}
+
+seconds host_time(const instance& i) {
+  constexpr int few = 64;
+  const int step = i.ranks() <= few ? 1 : (i.ranks() - 1) / 2;
+  seconds most;
+  for (int rank = 0; rank < i.ranks(); rank += step) most = std::max(most, host_time(i, rank));
+  return most;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,146 @@
+#include "model/cost/host_time.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/predict.hpp"
+
+namespace attnsim {
+namespace {
+
+/// Each call's time in a digit of its own, in ns: attention 1, backward 10, merge 100, ...
+cluster digits(int devices) {
+  auto c = read_cluster("star", {.nodes = devices});
+  c.host = {.name = "digits",
+            .attention = seconds(1e-9),
+            .attention_backward = seconds(1e-8),
+            .merge = seconds(1e-7),
+            .add = seconds(1e-6),
+            .copy = seconds(1e-5),
+            .exchange = seconds(1e-4),
+            .exchanged_tensor = seconds(1e-3),
+            .all_gather = seconds(1e-2),
+            .reduce_scatter = seconds(1e-1),
+            .all_to_all = seconds(1)};
+  return c;
+}
+
+attention layer(int ranks, mask_kind mask = mask_kind::full) {
+  return {.heads = 8, .kv_heads = 8, .sequence = 1024 * ranks, .mask = mask};
+}
+
+double launches(const strategy& s, int ranks, pass_kind pass, mask_kind mask = mask_kind::full) {
+  const auto c = digits(ranks);
+  const instance i(c, layer(ranks, mask), s, pass);
+  return host_time(i).value();
+}
+
+strategy ring_of(int ranks, merge_kind merges = merge_kind::unfused) {
+  return {.rows = ranks, .cols = 1, .tokens = token_layout::contiguous, .merges = merges};
+}
+
+// Three steps: K and V move twice, three kernels, the later two merged into the first, which is then copied to bf16.
+TEST(host_time, ring_forward) {
+  const double calls = 2 * (1e-4 + 2e-3) + 3e-9 + 1e-5;
+  EXPECT_NEAR(launches(ring_of(3), 3, pass_kind::forward), calls + 2e-7, 1e-12);
+  EXPECT_NEAR(launches(ring_of(3, merge_kind::fused), 3, pass_kind::forward), calls + 2e-6, 1e-12);
+}
+
+// K and V move twice, their gradients three times. Of three kernels the first's dQ is copied to fp32, the later two's added;
+// the later two's dK and dV are added to those that arrive. At the end dQ, dK and dV are copied.
+TEST(host_time, ring_backward) {
+  EXPECT_NEAR(launches(ring_of(3), 3, pass_kind::backward),
+              5 * (1e-4 + 2e-3) + 3e-8 + (1 + 3) * 1e-5 + (2 + 4) * 1e-6, 1e-12);
+}
+
+// Causal, contiguous: rank r sees r + 1 blocks, the last one all.
+TEST(host_time, is_that_of_the_rank_with_most_calls) {
+  EXPECT_NEAR(launches(ring_of(3), 3, pass_kind::forward, mask_kind::causal),
+              launches(ring_of(3), 3, pass_kind::forward), 1e-12);
+  const auto c = digits(3);
+  const instance i(c, layer(3, mask_kind::causal), ring_of(3), pass_kind::forward);
+  EXPECT_NEAR((host_time(i, 2) - host_time(i, 0)).value(), 2 * (1e-9 + 1e-7), 1e-12);
+}
+
+// Q, K and V copied and exchanged, one kernel, its O copied to bf16, exchanged and copied.
+TEST(host_time, ulysses_forward) {
+  const strategy s{.schedule = "ulysses",
+                   .rows = 1,
+                   .cols = 1,
+                   .ulysses = 4,
+                   .tokens = token_layout::contiguous};
+  EXPECT_NEAR(launches(s, 4, pass_kind::forward), 4 * (1 + 1e-5) + 1e-9 + 1e-5, 1e-12);
+}
+
+// K and V gathered, one kernel; backward gathers them again, reduces dK and dV, and copies dQ, dK and dV to their place.
+TEST(host_time, allgather) {
+  const strategy s{
+      .schedule = "allgather", .rows = 4, .cols = 1, .tokens = token_layout::contiguous};
+  EXPECT_NEAR(launches(s, 4, pass_kind::forward), 2e-2 + 1e-9, 1e-12);
+  EXPECT_NEAR(launches(s, 4, pass_kind::backward), 2e-2 + 2e-1 + 1e-8 + 3e-5, 1e-12);
+}
+
+TEST(host_time, is_nothing_without_a_profile_or_peers) {
+  EXPECT_NEAR(launches(ring_of(1), 1, pass_kind::forward), 1e-9 + 1e-5, 1e-12);
+  const auto c = read_cluster("star", {.nodes = 4});
+  EXPECT_EQ(host_time(instance(c, layer(4), ring_of(4), pass_kind::forward)), seconds());
+}
+
+// Whole layers on two H200, timed after the calls that the profile holds. The host's own speed changed meanwhile: the same
+// layer took up to 1.7 times as long from one round to the next.
+class measured_layers : public testing::Test {
+ protected:
+  static prediction predicted(bool ring, int heads, int tokens) {
+    const auto c = read_cluster("dgx-h100", {.device = "h200-sxm5", .host = "pytorch", .nodes = 1});
+    const attention a{
+        .heads = heads, .kv_heads = heads, .sequence = 2 * tokens, .mask = mask_kind::full};
+    const strategy ulysses{.schedule = "ulysses",
+                           .rows = 1,
+                           .cols = 1,
+                           .ulysses = 2,
+                           .tokens = token_layout::contiguous};
+    return predict(c, a, ring ? ring_of(2) : ulysses, 2, pass_kind::forward);
+  }
+
+  static double median(bool ring, int heads, int tokens) {
+    const auto all =
+        config_node::load("tests/gpu/results/h200/calls_pytorch.json").at("seconds").at("layer");
+    std::vector<double> samples;
+    const auto name = fmt::format("{}_{}_{}", ring ? "ring" : "ulysses", heads, tokens);
+    for (const auto& s : all.at(name).items()) samples.push_back(s.as<double>());
+    std::sort(samples.begin(), samples.end());
+    return samples.at(samples.size() / 2);
+  }
+};
+
+TEST_F(measured_layers, take_0_7_to_2_3_times_as_long_as_their_calls) {
+  double error = 0, of_device_alone = 0;
+  for (const bool ring : {true, false}) {
+    for (const auto& [heads, tokens] :
+         {std::pair(8, 512), {32, 512}, {8, 1024}, {32, 1024}, {8, 2048}}) {
+      SCOPED_TRACE(fmt::format("ring {} heads {} tokens {}", ring, heads, tokens));
+      const auto p = predicted(ring, heads, tokens);
+      EXPECT_EQ(p.bottleneck.kind, "host");
+      const double times = median(ring, heads, tokens) / p.time.value();
+      EXPECT_GT(times, 0.7);
+      EXPECT_LT(times, 2.3);
+      error += std::abs(std::log(times));
+      of_device_alone +=
+          std::abs(std::log(times * (p.time / (p.compute + p.exposed_communication))));
+    }
+  }
+  EXPECT_LT(error, of_device_alone / 2);
+}
+
+TEST_F(measured_layers, that_are_long_are_bound_by_the_device) {
+  for (const bool ring : {true, false}) {
+    EXPECT_EQ(predicted(ring, 32, 4096).bottleneck.kind, "compute");
+    EXPECT_EQ(predicted(ring, 8, 8192).bottleneck.kind, "compute");
+  }
+}
+
+}  // namespace
+}  // namespace attnsim
