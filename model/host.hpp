@@ -24,15 +24,18 @@ struct host_profile {
   seconds all_gather;        ///< a tensor, as the other collectives
   seconds reduce_scatter;
   seconds all_to_all;
+  double slowdown = 1;     ///< of a host that is slower than the one measured, on all times
   double uncertainty = 0;  ///< relative half-width of a 90 % interval around the sum of all calls
 };
 
-/// Reads a profile; throws input_error for unknown keys and missing values. Only `source` and `uncertainty` may be left out:
+/// Reads a profile; throws input_error for unknown keys and missing values. Only `source`, `slowdown` and `uncertainty` may be
+/// left out:
 ///
 ///   name: example
 ///   source: where the numbers are from
 ///   attention: 16 us
 ///   ...                          # each time above under its name
+///   slowdown: 2
 ///   uncertainty: 0.5
 host_profile read_host(const config_node&);
 

@@ -23,6 +23,7 @@ struct world {
   strategy attention2d = paper_strategy("attention2d");
   std::string nic = "40 Gb/s";
   std::string latency = "10 us";
+  std::string host;
 };
 
 struct problem {
@@ -32,7 +33,7 @@ struct problem {
 };
 
 double largest_speedup(const world& w) {
-  cluster_overrides o{.nodes = gpus};
+  cluster_overrides o{.host = w.host, .nodes = gpus};
   o.set = {{"nics.bandwidth", w.nic}, {"nics.latency", w.latency}};
   auto c = read_cluster("nc-h100-v5", o);
   auto& network = c.device.transports[static_cast<int>(link_kind::network)];
@@ -106,6 +107,12 @@ result attention2d_h100() {
                                                     w.nic = nic;
                                                   },
                                                   socket_penalty));
+  }
+  for (const auto* nic : {"40 Gb/s", "400 Gb/s"}) {
+    ask(fmt::format("bytes alone at {}, launched by eager PyTorch", nic), with([&](world& w) {
+          w.nic = nic;
+          w.host = "pytorch";
+        }));
   }
   ask("headline's, Attention2D overlapped", with(
                                                 [&](world& w) {

@@ -52,17 +52,16 @@ std::vector<std::vector<std::int64_t>> document_lists_of(const published_row& ro
   return lists;
 }
 
-double predicted_ms(const published_row& row, void (*change)(attention&, strategy&) = nullptr) {
-  const auto c = cluster_of(row);
+double predicted_ms(const published_row& row, void (*change)(published_run&) = nullptr) {
+  published_run run{cluster_of(row, "pytorch"), problem_of(row), strategy_of(row)};
+  if (change) change(run);
+  const auto& s = run.chosen;
+  const int ranks = s.rows * s.cols * s.ulysses;
   const auto lists = document_lists_of(row);
   double sum = 0;
   for (const auto& documents : lists) {
-    auto problem = problem_of(row);
-    problem.documents = documents;
-    auto s = strategy_of(row);
-    if (change) change(problem, s);
-    const int ranks = s.rows * s.cols * s.ulysses;
-    sum += predict(c, problem, s, ranks, parse_pass(row.text("pass"))).time.value() * 1e3;
+    run.problem.documents = documents;
+    sum += predict(run.on, run.problem, s, ranks, parse_pass(row.text("pass"))).time.value() * 1e3;
   }
   return sum / static_cast<double>(lists.size());
 }
@@ -119,7 +118,8 @@ result measured_times(const std::string& table, std::vector<std::string> assumpt
                             row.number("time_ms"), predicted_ms(row, other.change)});
     }
   }
-  r.assumptions = {"device profiles and clusters as shipped; nothing is fitted to this table"};
+  r.assumptions = {"device profiles and clusters as shipped; nothing is fitted to this table",
+                   pytorch_host};
   std::move(assumptions.begin(), assumptions.end(), std::back_inserter(r.assumptions));
   r.notes = {mean_tau(r.points)};
   std::move(notes.begin(), notes.end(), std::back_inserter(r.notes));

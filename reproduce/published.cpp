@@ -90,8 +90,8 @@ std::vector<published_row> published(const std::string& name) {
   return read_published(find_published(name + ".csv"));
 }
 
-cluster cluster_of(const published_row& row) {
-  cluster_overrides overrides;
+cluster cluster_of(const published_row& row, const std::string& host) {
+  cluster_overrides overrides{.host = host};
   for (const auto& setting : split(row.text("settings"), ';')) {
     const auto equals = setting.find('=');
     const auto key = setting.substr(0, equals), value = setting.substr(equals + 1);

@@ -43,7 +43,7 @@ std::vector<published_row> read_published(const std::string& path);
 std::vector<published_row> published(const std::string& name);
 
 /// The shipped cluster in column `cluster`, changed as column `settings` says: "nodes=2;device=b200;node.bandwidth=900
-/// GB/s" (nodes and device as --nodes and --device, all else as --set).
-cluster cluster_of(const published_row&);
+/// GB/s" (nodes and device as --nodes and --device, all else as --set), with `host` as --host.
+cluster cluster_of(const published_row&, const std::string& host = "");
 
 }  // namespace attnsim::reproduce

@@ -1,7 +1,7 @@
 // The studies behind the table of study.cpp: one file each.
 #pragma once
 
-#include "model/attention.hpp"
+#include "model/cluster.hpp"
 #include "model/strategy.hpp"
 #include "reproduce/study.hpp"
 
@@ -11,13 +11,25 @@ result attention2d_a100();
 result attention2d_h100();
 result mesh();
 
+/// An assumption of studies of eager PyTorch.
+inline constexpr const char* pytorch_host =
+    "the host launches calls as fast as eager PyTorch was measured to under two H200 "
+    "(topologies/hosts/pytorch.yaml)";
+
+/// What a row of a published table ran.
+struct published_run {
+  cluster on;
+  attention problem;
+  strategy chosen;
+};
+
 /// Another assumption about the rows of some series, whose predictions are shown beside the counted ones.
 struct other_assumption {
   std::string text;
   std::string series;  ///< how their names begin
-  void (*change)(attention&, strategy&);
+  void (*change)(published_run&);
 };
-/// ring-flash-attention, usp, magiattention; `notes` say why large errors are large.
+/// ring-flash-attention, usp, magiattention, all run by eager PyTorch; `notes` say why large errors are large.
 result measured_times(const std::string& table, std::vector<std::string> assumptions,
                       const std::vector<other_assumption>& others, std::vector<std::string> notes);
 

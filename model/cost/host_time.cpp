@@ -60,7 +60,7 @@ seconds host_time(const instance& i, int rank) {
     total += is_communication(program[op].kind) ? of_communication(i, program[op], rank)
                                                 : of_local(i, op, rank);
   }
-  return total;
+  return total * i.on().host.slowdown;
 }
 
 seconds host_time(const instance& i) {

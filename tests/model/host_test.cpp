@@ -20,9 +20,10 @@ host_profile read(const std::string& text) {
 }
 
 TEST(read_host, a_time_a_call) {
-  const auto host = read("name: h\nsource: s\nuncertainty: 0.5\n" + times);
+  const auto host = read("name: h\nsource: s\nslowdown: 2\nuncertainty: 0.5\n" + times);
   EXPECT_EQ(host.name, "h");
   EXPECT_EQ(host.source, "s");
+  EXPECT_EQ(host.slowdown, 2);
   EXPECT_EQ(host.uncertainty, 0.5);
   EXPECT_EQ(host.attention, parse<seconds>("1 us"));
   EXPECT_EQ(host.attention_backward, parse<seconds>("2 us"));
@@ -39,12 +40,14 @@ TEST(read_host, a_time_a_call) {
 TEST(read_host, refuses) {
   EXPECT_ERROR(read("name: h\n"), input_error, "h.yaml:1: attention: missing");
   EXPECT_ERROR(read("name: ''\n" + times), input_error, "h.yaml:1: name: '': expected a name");
+  EXPECT_ERROR(read("name: h\nslowdown: 0\n" + times), input_error,
+               "h.yaml:2: slowdown: '0': expected above 0");
   EXPECT_ERROR(read("name: h\nuncertainty: -1\n" + times), input_error,
                "h.yaml:2: uncertainty: '-1': expected at least 0");
   EXPECT_ERROR(read("name: h\nsend: 1 us\n" + times), input_error,
                "h.yaml:2: send: unknown key; expected one of: name, source, attention, "
                "attention_backward, merge, add, copy, exchange, exchanged_tensor, all_gather, "
-               "reduce_scatter, all_to_all, uncertainty");
+               "reduce_scatter, all_to_all, slowdown, uncertainty");
 }
 
 TEST(read_host, of_a_cluster) {

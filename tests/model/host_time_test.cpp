@@ -83,6 +83,13 @@ TEST(host_time, allgather) {
   EXPECT_NEAR(launches(s, 4, pass_kind::backward), 2e-2 + 2e-1 + 1e-8 + 3e-5, 1e-12);
 }
 
+TEST(host_time, grows_with_the_slowdown_of_the_host) {
+  auto c = digits(3);
+  c.host.slowdown = 2;
+  const instance i(c, layer(3), ring_of(3), pass_kind::forward);
+  EXPECT_NEAR(host_time(i).value(), 2 * launches(ring_of(3), 3, pass_kind::forward), 1e-12);
+}
+
 TEST(host_time, is_nothing_without_a_profile_or_peers) {
   EXPECT_NEAR(launches(ring_of(1), 1, pass_kind::forward), 1e-9 + 1e-5, 1e-12);
   const auto c = read_cluster("star", {.nodes = 4});
