@@ -62,6 +62,8 @@ section ranking(const std::vector<prediction>& ranked) {
   for (const auto& p : ranked[0].passes) {
     if (std::find(passes.begin(), passes.end(), p.pass) == passes.end()) passes.push_back(p.pass);
   }
+  const bool launched =
+      std::any_of(ranked.begin(), ranked.end(), [](const auto& p) { return p.host > seconds(); });
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const auto& p = ranked[i];
     auto values = json::array();
@@ -71,6 +73,10 @@ section ranking(const std::vector<prediction>& ranked) {
       values.push_back(time.value());
     }
     values.push_back(p.exposed_communication.value());
+    if (launched) {
+      const auto device = p.compute + p.exposed_communication;
+      values.push_back(std::max(p.time - device, seconds()).value());
+    }
     rows.push_back({{"label", label(ranked, i)},
                     {"values", values},
                     {"total", p.time.value()},
@@ -84,6 +90,7 @@ section ranking(const std::vector<prediction>& ranked) {
                pass == pass_kind::forward ? colour::compute : colour::more_compute));
   }
   s.chart["series"].push_back(series("exposed communication", colour::waiting));
+  if (launched) s.chart["series"].push_back(series("waiting for the host", colour::other));
   return s;
 }
 

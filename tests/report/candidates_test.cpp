@@ -40,6 +40,19 @@ TEST(ranking, stacks_the_passes_and_what_is_exposed) {
   EXPECT_THAT(s.rows.str(), HasSubstr("8.000 s"));
 }
 
+TEST(ranking, shows_what_the_host_delays) {
+  auto p = ring(1);
+  p.compute = seconds(6);
+  p.host = seconds(9);
+  p.time = seconds(10);  // one pass is bound by the host
+  auto device_bound = ring(2);
+  device_bound.compute = seconds(6);
+  const auto s = ranking({p, device_bound});
+  EXPECT_EQ(s.chart["series"][3]["name"], "waiting for the host");
+  EXPECT_EQ(s.chart["rows"][0]["values"], ordered_json({2.0, 4.0, 1.0, 3.0}));
+  EXPECT_EQ(s.chart["rows"][1]["values"], ordered_json({2.0, 4.0, 2.0, 0.0}));
+}
+
 TEST(ranking, recomputed_forward_passes_count_as_forward) {
   auto p = ring(1);
   p.passes.insert(p.passes.begin(), p.passes[0]);
