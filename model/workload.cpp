@@ -208,6 +208,14 @@ std::int64_t workload::merge_bytes(tensor what, head_form form) const {
   return further_passes * token_bytes(what, precision::fp32, form);
 }
 
+/// What a token has in memory at once in an unfused merge beside its operands, all fp32: the partial, its difference to the
+/// output, and that times its weight; then the sum in place of the difference.
+std::int64_t workload::merge_scratch(tensor what, head_form form) const {
+  constexpr int at_once = 3;
+  if (merges_ == merge_kind::fused || what != tensor::o) return 0;
+  return at_once * token_bytes(what, precision::fp32, form);
+}
+
 bool workload::merges_in_place(const operation& op) const {
   const auto& first = find(op.reads, tensor::o);
   if (format_of(*schedule_, first) != precision::fp32) return false;
@@ -276,16 +284,25 @@ byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
   std::int64_t total = 0;
   for (const auto& o : op.writes) {
     if (!uses_scratch(op, t, o)) continue;
-    total +=
-        tokens_of(t, o) * token_bytes(o.what, result_format(op, t), schedule_->buffer_of(o).heads);
+    const auto form = schedule_->buffer_of(o).heads;
+    const auto a_token = token_bytes(o.what, result_format(op, t), form);
+    total += tokens_of(t, o) * (a_token + (adds(t, o) ? merge_scratch(o.what, form) : 0));
   }
   return byte_count(total);
+}
+
+byte_count workload::scratch_bytes(const operation& merge) const {
+  const auto& sum = find(merge.writes, tensor::o);
+  const auto form = schedule_->buffer_of(sum).heads;
+  return byte_count(schedule_->slot_count(sum) * slot_tokens(form) *
+                    merge_scratch(tensor::o, form));
 }
 
 byte_count workload::scratch_bytes() const {
   byte_count largest;
   const int step = ranks() <= 256 ? 1 : (ranks() - 1) / 2;
   for (const auto& op : schedule_->program) {
+    if (op.kind == op_kind::merge) largest = std::max(largest, scratch_bytes(op));
     if (!is_kernel(op.kind)) continue;
     bool seen[3] = {};
     for (int rank = 0; rank < ranks(); rank += step) {

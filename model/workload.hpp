@@ -88,14 +88,17 @@ class workload {
   /// has another format.
   bool uses_scratch(const operation&, const tile&, const operand& result) const;
 
-  /// Scratch for one tile's results before they are brought to their place.
+  /// Scratch for one tile's results before they are brought to their place, and for what unfused merges leave in between.
   byte_count scratch_bytes(const operation&, const tile&) const;
+  /// The same of a merge.
+  byte_count scratch_bytes(const operation&) const;
   /// The largest over operations and ranks (above 256 ranks: over the first, middle and last rank).
   byte_count scratch_bytes() const;
 
  private:
   std::int64_t format_bytes(tensor, precision) const;
   std::int64_t merge_bytes(tensor, head_form) const;
+  std::int64_t merge_scratch(tensor, head_form) const;
   token_set tokens_of_chunk(int chunk) const;
   token_set tokens_of_slot(int slot) const;
 

@@ -346,6 +346,20 @@ TEST(workload, unfused_merges_of_partials_that_were_sent) {
   EXPECT_EQ(traffic(merge_kind::unfused) - traffic(merge_kind::fused), 8192 * 28);
 }
 
+// Beside the partial in 2 bytes and the log-sum-exps in 4: three fp32 tensors at once.
+TEST(workload, unfused_merges_need_scratch) {
+  const auto a = problem(4, 1);
+  const auto scratch = [&](const strategy& s, merge_kind merges) {
+    const auto program = make_schedule(s, a, pass_kind::forward);
+    return workload(program, a, token_layout::contiguous, true, merges).scratch_bytes().value();
+  };
+  const strategy ring{.schedule = "ring", .rows = 4, .cols = 1};
+  EXPECT_EQ(scratch(ring, merge_kind::fused), 8192 * 2 + 128 * 4);
+  EXPECT_EQ(scratch(ring, merge_kind::unfused), 8192 * (2 + 12) + 128 * 4);
+  const strategy attention2d{.schedule = "attention2d", .rows = 2, .cols = 2};
+  EXPECT_EQ(scratch(attention2d, merge_kind::unfused), 8192 * 12);
+}
+
 TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
   const attention a{.heads = 8, .kv_heads = 8, .sequence = 1001};
   const auto program =
