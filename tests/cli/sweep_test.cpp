@@ -78,6 +78,15 @@ TEST_F(sweep, empty_values_are_not_given) {
   EXPECT_THAT(file, HasSubstr("\ndgx-h100,1,64K,8x1,8,ring,8,1,"));
 }
 
+TEST_F(sweep, takes_hosts) {
+  const auto file = file_of(
+      "{cluster: dgx-h100, nodes: 1, seq: 4K, pass: forward, host: ['', pytorch], points: "
+      "[{schedule: ring}]}");
+  EXPECT_THAT(file, HasSubstr("pytorch,ring,"));
+  EXPECT_THAT(file, HasSubstr(",host,pytorch,1.0,true,"));
+  EXPECT_EQ(file.find(",host,pytorch,"), file.rfind(",host,pytorch,")) << "of the second alone";
+}
+
 TEST_F(sweep, infeasible_points_say_why) {
   const auto file = file_of(small);
   EXPECT_THAT(file, HasSubstr("false,\"--grid: '3x3': has 9 ranks"));
