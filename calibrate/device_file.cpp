@@ -98,6 +98,8 @@ std::string text(const transport_profile& t) {
     result += fmt::format(", all_to_all_efficiency: {:.4g}", t.all_to_all_efficiency);
   if (t.shared_efficiency > 0)
     result += fmt::format(", shared_efficiency: {:.4g}", t.shared_efficiency);
+  if (t.collective_shared_efficiency > 0)
+    result += fmt::format(", collective_shared_efficiency: {:.4g}", t.collective_shared_efficiency);
   if (t.message_share < 1) result += fmt::format(", message_share: {:.4g}", t.message_share);
   if (t.channel_bandwidth > bandwidth())
     result += fmt::format(", channel_bandwidth: {}", text(t.channel_bandwidth));

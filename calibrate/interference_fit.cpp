@@ -46,34 +46,49 @@ class interference_fits {
     });
     if (launch.empty() || both.empty())
       return f_.kept("idle_start", "no overlaps with long kernels");
+    const auto kernels = kernels_in_a_row();
+    fit_boosts(kernels);
     auto& start = f_.profile().idle_start;
-    start.launch = seconds(median(launch));
+    start.launch = seconds(median(launch) + first_call(kernels));
     start.launch_communication = seconds(std::max(0.0, median(both) - median(launch)));
     f_.fitted("idle_start.launch", to_string(start.launch), launch.size());
     f_.fitted("idle_start.launch_communication", to_string(start.launch_communication),
               both.size());
-    fit_boosts();
   }
 
-  void fit_boosts() {
+  struct kernel_times {
+    std::string kernel;
+    double in_a_row, from_idle;
+  };
+  std::vector<kernel_times> kernels_in_a_row() const {
     const auto idle = kernels_from_idle();
-    for (const auto& [name, ratios] : ratios_to_warm(idle)) {
+    std::vector<kernel_times> result;
+    f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
+      for (const auto& [known, time] : idle) {
+        if (known == p) result.push_back({p.kernel, m.median(), time});
+      }
+    });
+    return result;
+  }
+
+  /// Calls in a row can meet the device's power limit.
+  void fit_boosts(const std::vector<kernel_times>& kernels) {
+    std::map<std::string, std::vector<double>> ratios;
+    for (const auto& k : kernels) ratios[k.kernel].push_back(k.in_a_row / k.from_idle);
+    for (const auto& [name, list] : ratios) {
       auto& kernel = f_.kernel(name);
-      kernel.boost = std::max(1.0, median(ratios));
+      kernel.boost = std::max(1.0, median(list));
       f_.fitted(fmt::format("kernel {} boost", kernel.name), fmt::format("{:.3f}", kernel.boost),
-                ratios.size());
+                list.size());
     }
   }
 
-  std::map<std::string, std::vector<double>> ratios_to_warm(
-      const std::vector<std::pair<kernel_point, double>>& idle) const {
-    std::map<std::string, std::vector<double>> ratios;
-    f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
-      for (const auto& [known, time] : idle) {
-        if (known == p) ratios[p.kernel].push_back(m.median() / time);
-      }
-    });
-    return ratios;
+  /// What the first call on an idle device takes longer than one behind another.
+  double first_call(const std::vector<kernel_times>& kernels) {
+    std::vector<double> longer;
+    for (const auto& k : kernels)
+      longer.push_back(k.from_idle - k.in_a_row / f_.kernel(k.kernel).boost);
+    return longer.empty() ? 0 : std::max(0.0, median(longer));
   }
 
   void fit_slowdowns() {

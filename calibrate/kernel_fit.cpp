@@ -104,15 +104,24 @@ class kernel_fits {
       take_law(kernel, *members[i], best.laws[i], best.fits[i]);
   }
 
+  /// Squares cannot tell what rows take by themselves from what blocks do: they have it from the rectangles.
+  static bool tells_rows(const std::vector<timed_kernel>& points) {
+    return std::any_of(points.begin(), points.end(),
+                       [](const auto& p) { return p.what.rows != p.what.cols; });
+  }
+
   family_fit fit_laws(const family& members, kernel_law law) {
     family_fit all{.size = 0};
+    bool known = false;
     for (const auto* points : members) {
       const auto& first = points->front().what;
       law.pass = first.pass;
       law.head_dim = first.head_dim;
       law.mask = first.mask;
       law.group = static_cast<int>(first.heads / first.kv_heads);
-      all.fits.push_back(fit_law(law, *points));
+      const bool tells = tells_rows(*points);
+      all.fits.push_back(fit_law(law, *points, known && !tells));
+      known = known || tells;
       all.laws.push_back(law);
       all.size += capped_size(all.fits.back().residuals);
     }
@@ -150,11 +159,12 @@ class kernel_fits {
     return total;
   }
 
-  /// Sets the law's times. Which time of a triangle counts depends on them, so a few rounds.
-  linear_fit fit_law(kernel_law& law, const std::vector<timed_kernel>& points) {
+  /// Sets the law's times, but for its rows' where that is known. Which time of a triangle counts depends on them, so a few
+  /// rounds.
+  linear_fit fit_law(kernel_law& law, const std::vector<timed_kernel>& points, bool knows_row) {
     constexpr int rounds = 3;
     const auto n = static_cast<Eigen::Index>(points.size());
-    Eigen::MatrixXd a(n, law.pass == pass_kind::backward ? 4 : 3);
+    Eigen::MatrixXd a(n, law.pass == pass_kind::backward && !knows_row ? 4 : 3);
     Eigen::VectorXd time(n);
     law.block = seconds(5e-6);
     law.token = seconds(15e-9);
@@ -167,8 +177,9 @@ class kernel_fits {
         a(i, 0) = 1;
         a(i, 1) = t.blocks;
         a(i, 2) = t.tokens;
-        if (a.cols() > 3) a(i, 3) = static_cast<double>(call.batch * call.heads * call.rows);
-        time[i] = p.time;
+        const auto rows = static_cast<double>(call.batch * call.heads * call.rows);
+        if (a.cols() > 3) a(i, 3) = rows;
+        time[i] = knows_row ? std::max(p.time - rows * law.row.value(), 0.1 * p.time) : p.time;
       }
       fit = robust_fit(a, time);
       law.start = seconds(fit.parameters[0]);

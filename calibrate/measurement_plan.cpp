@@ -1,6 +1,8 @@
 #include "calibrate/measurement_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "model/named.hpp"
 
@@ -76,24 +78,24 @@ class plan {
   void check_kernel(const std::string& kernel) {
     if (kernel == "cpu") return add_squares(kernel, {48}, 2, 2, 64);
     const std::vector<std::int64_t> sizes =
-        quick() ? std::vector<std::int64_t>{1536, 6144}
-                : std::vector<std::int64_t>{896, 2304, 4608, 9216, 13312};
+        quick() ? std::vector<std::int64_t>{1664, 6400}
+                : std::vector<std::int64_t>{1664, 3072, 6400, 8960, 12800};
     add_squares(kernel, sizes, 32, 32, 128);
-    add_squares(kernel, sizes, 56, 14, 128);
-    add_squares(kernel, sizes, 14, 14, 128);
+    add_squares(kernel, sizes, 44, 11, 128);
+    add_squares(kernel, sizes, 26, 26, 128);
     if (quick()) return;
-    add_squares(kernel, {2304, 9216}, 48, 6, 128);
-    add_squares(kernel, {2304, 9216}, 28, 28, 64);
-    for (const auto& [rows, cols] : {std::pair{896, 9216},
-                                     {9216, 896},
-                                     {2304, 13312},
-                                     {13312, 2304},
-                                     {4608, 9216},
-                                     {6656, 3328},
-                                     {1536, 18432},
-                                     {18432, 1536}}) {
+    add_squares(kernel, {3072, 8960}, 30, 5, 128);
+    add_squares(kernel, {3072, 8960}, 34, 34, 64);
+    for (const auto& [rows, cols] : {std::pair{1664, 8960},
+                                     {8960, 1664},
+                                     {3072, 12800},
+                                     {12800, 3072},
+                                     {6400, 8960},
+                                     {7000, 3500},
+                                     {1536, 19456},
+                                     {19456, 1536}}) {
       add({.kernel = kernel, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
-      add({.kernel = kernel, .heads = 16, .kv_heads = 4, .rows = rows, .cols = cols});
+      add({.kernel = kernel, .heads = 28, .kv_heads = 7, .rows = rows, .cols = cols});
     }
   }
 
@@ -115,7 +117,7 @@ class plan {
   void add_memory() {
     const auto sizes = on_host() ? std::vector<std::int64_t>{32, 64}
                        : fits()  ? std::vector<std::int64_t>{256, 1024, 4096, 16384}
-                                 : std::vector<std::int64_t>{768, 6144};
+                                 : std::vector<std::int64_t>{1664, 8960};
     for (const char* operation : {"merge", "accumulate", "cast", "delta"}) {
       for (const auto tokens : sizes)
         points_.push_back(memory_point{.operation = operation, .tokens = tokens, .heads = 32});
@@ -135,11 +137,30 @@ class plan {
     return list;
   }
 
+  /// To fit: the powers of two and the middles between them. To check: one in every factor of four, spread evenly over the
+  /// logarithms (by the golden ratio), so that NCCL's changes of protocol are met as any user meets them.
+  std::vector<std::int64_t> message_sizes() const {
+    constexpr std::int64_t smallest = 1 << 10, multiple = 64;
+    const auto most = request_.largest_transfer;
+    std::vector<std::int64_t> sizes;
+    if (fits()) {
+      for (auto bytes = smallest; bytes <= most; bytes *= 2) {
+        sizes.push_back(bytes);
+        if (bytes + bytes / 2 <= most) sizes.push_back(bytes + bytes / 2);
+      }
+      return sizes;
+    }
+    double place = 0;
+    for (auto from = smallest; from <= most; from *= 4) {
+      place = std::fmod(place + std::numbers::phi, 1.0);
+      const auto bytes = static_cast<std::int64_t>(static_cast<double>(from) * std::pow(4, place));
+      if (bytes <= most) sizes.push_back(bytes / multiple * multiple);
+    }
+    return sizes;
+  }
+
   void add_transfers(int members, int stride) {
-    constexpr std::int64_t smallest = 1024;
-    const int factor = quick() ? 8 : fits() ? 2 : 4;
-    for (auto bytes = fits() ? smallest : 7 * smallest; bytes <= request_.largest_transfer;
-         bytes *= factor) {
+    for (const auto bytes : message_sizes()) {
       for (const auto kind :
            {transfer_kind::send, transfer_kind::exchange, transfer_kind::all_gather,
             transfer_kind::reduce_scatter, transfer_kind::all_to_all, transfer_kind::all_reduce}) {
@@ -151,7 +172,7 @@ class plan {
   }
 
   void add_at_once(int members, int stride) {
-    for (const std::int64_t mebibytes : fits() ? std::vector{2, 32, 64} : std::vector{14, 112}) {
+    for (const std::int64_t mebibytes : fits() ? std::vector{2, 32, 64} : std::vector{12, 56}) {
       const auto bytes = mebibytes << 20;
       if (2 * bytes > request_.largest_transfer) continue;
       for (const auto kind : {transfer_kind::exchange, transfer_kind::all_gather})
@@ -170,13 +191,13 @@ class plan {
   void add_overlaps(const std::string& kernel) {
     const auto sizes = kernel == "cpu" ? std::vector<std::int64_t>{64}
                        : fits()        ? std::vector<std::int64_t>{4096, 8192}
-                                       : std::vector<std::int64_t>{6656, 11264};
+                                       : std::vector<std::int64_t>{6400, 10240};
     const auto transfers = kernel == "cpu" ? std::vector<std::int64_t>{1 << 16}
                            : fits()        ? std::vector<std::int64_t>{16 << 20, 128 << 20}
-                                           : std::vector<std::int64_t>{56 << 20, 104 << 20};
+                                           : std::vector<std::int64_t>{40 << 20, 112 << 20};
     const auto processors = quick() || kernel == "cpu" ? std::vector<int>{0}
                             : fits()                   ? std::vector<int>{0, 2, 8, 32}
-                                                       : std::vector<int>{0, 6, 20};
+                                                       : std::vector<int>{0, 3, 20};
     for (const auto size : sizes) {
       for (const auto bytes : transfers) {
         for (const auto count : processors) {

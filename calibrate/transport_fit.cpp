@@ -366,9 +366,16 @@ class transport_fits {
   /// From several transfers at once: what they reach together.
   void fit_sharing(link_kind kind, const std::string& where) {
     auto& t = f_.profile().transports[static_cast<int>(kind)];
+    fit_sharing(kind, transfer_kind::exchange, where + ".shared_efficiency", t.shared_efficiency);
+    fit_sharing(kind, transfer_kind::all_gather, where + ".collective_shared_efficiency",
+                t.collective_shared_efficiency);
+  }
+
+  void fit_sharing(link_kind kind, transfer_kind operation, const std::string& name,
+                   double& shared) {
     std::vector<double> shares;
     f_.each<transfer_point>([&](const auto& p, const auto& m, const auto& set) {
-      if (!set.on || p.at_once == 1 || p.also > 0) return;
+      if (!set.on || p.at_once == 1 || p.also > 0 || p.operation != operation) return;
       const auto bare = flow_of(p, without_costs(*set.on));
       if (bare.transport != kind) return;
       auto on = *set.on;
@@ -378,11 +385,9 @@ class transport_fits {
       const double link = bytes * bare.seconds_a_byte(set.on->network);
       if (moving > 0.8 * m.median()) shares.push_back(std::min(1.0, link / moving));
     });
-    if (shares.empty())
-      return f_.kept(where + ".shared_efficiency", "no large transfers of several at once");
-    t.shared_efficiency = median(shares);
-    f_.fitted(where + ".shared_efficiency", fmt::format("{:.3f}", t.shared_efficiency),
-              shares.size());
+    if (shares.empty()) return f_.kept(name, "no large transfers of several at once");
+    shared = median(shares);
+    f_.fitted(name, fmt::format("{:.3f}", shared), shares.size());
   }
 
   /// From a long and a short message in one group.

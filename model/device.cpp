@@ -68,9 +68,9 @@ message_ramp read_ramp(const config_node& node, std::string_view key, message_ra
 transport_profile read_transport(const config_node& node, int multiprocessors) {
   node.allow_only({"efficiency", "one_way_efficiency", "collective_efficiency",
                    "all_reduce_efficiency", "all_to_all_efficiency", "shared_efficiency",
-                   "message_share", "latency", "collective_latency", "step_latency", "ramp",
-                   "one_way_ramp", "collective_ramp", "all_reduce_ramp", "channels",
-                   "channel_bandwidth", "slowdown", "uncertainty"});
+                   "collective_shared_efficiency", "message_share", "latency", "collective_latency",
+                   "step_latency", "ramp", "one_way_ramp", "collective_ramp", "all_reduce_ramp",
+                   "channels", "channel_bandwidth", "slowdown", "uncertainty"});
   transport_profile transport;
   transport.efficiency = read_share(node, "efficiency", 1);
   transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
@@ -81,6 +81,9 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
       read_share(node, "all_reduce_efficiency", transport.collective_efficiency);
   if (node.has("shared_efficiency"))
     transport.shared_efficiency = read_share(node, "shared_efficiency", 1);
+  transport.collective_shared_efficiency = transport.shared_efficiency;
+  if (node.has("collective_shared_efficiency"))
+    transport.collective_shared_efficiency = read_share(node, "collective_shared_efficiency", 1);
   transport.message_share = read_share(node, "message_share", 1);
   transport.latency = node.get<seconds>("latency", {});
   transport.collective_latency = node.get<seconds>("collective_latency", {});

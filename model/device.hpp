@@ -104,6 +104,7 @@ struct transport_profile {
   /// The share that several flows at once reach together, where one alone does not fill the link (a communicator's channels
   /// or its host thread limit it); no more than the share of one: they divide that.
   double shared_efficiency = 0;
+  double collective_shared_efficiency = 0;  ///< the same for ring collectives
   /// What one of two messages that a rank sends together (K and V, O and its log-sum-exp) gets of their rate: they divide
   /// the channels' warps, and a long one keeps its part when a short one has ended.
   double message_share = 1;

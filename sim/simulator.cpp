@@ -146,7 +146,10 @@ class simulation {
     if (state.awaits_launch) return events_.set(event_of(r, s), launched_[op.operation]);
     state.started = now_;
     if (op.lane < 0) return start_local(r, s, op);
-    const auto room = lane_of(op).channels > 0 ? ranks_[r].kernel.room(now_, op.operation) : now_;
+    // Of two that wait for the same the first launched starts first. In a run that starts idle both are launched by then, and
+    // communication has the stream of higher priority (validate/executor).
+    const auto turn = launched_.empty() ? op.operation : 0;
+    const auto room = lane_of(op).channels > 0 ? ranks_[r].kernel.room(now_, turn) : now_;
     room == now_ ? begin_communication(r, s, op) : events_.set(event_of(r, s), room);
   }
 

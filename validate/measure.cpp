@@ -1,11 +1,13 @@
 #include "validate/measure.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 #include <tuple>
 
 #include "model/error.hpp"
@@ -197,7 +199,9 @@ class session {
   }
 
   sample take(const kernel_point& p) {
+    constexpr std::chrono::milliseconds enough(10);  // for the clocks to recover from a power limit
     auto& on = bench(p.kernel);
+    std::this_thread::sleep_for(enough);
     return repeated(on, [&] { launch(on, p); });
   }
 
@@ -323,9 +327,9 @@ class session {
     auto& through = channel_of(request_.transfer_device, p);
     auto& device = *on.device;
     connect(on, through, p);
-    transfer_point meet = p;
+    transfer_point meet = p;  // enough to wake links that went to sleep (NVLink: 90 us)
     meet.operation = transfer_kind::exchange;
-    meet.bytes = 64;
+    meet.bytes = 1 << 20;
     meet.also = 0;
     launch(through, meet);  // the first one after other work takes the host longer
     device.synchronize(on.communication);

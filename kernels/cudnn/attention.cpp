@@ -35,7 +35,7 @@ enum id : std::int64_t {
   cols_id
 };
 
-/// How a mask is spelled: j <= i + offset on the rows from `skipped` on.
+/// How a mask of one stride is spelled: j <= i + offset on the rows from `skipped` on.
 struct diagonal {
   bool causal = false;
   std::int64_t offset = 0, skipped = 0;
@@ -43,7 +43,8 @@ struct diagonal {
 
 diagonal diagonal_of(const block_shape& s) {
   if (!s.mask.causal) return {};
-  const std::int64_t offset = s.mask.query_first - s.mask.key_first;
+  const std::int64_t ahead = s.mask.query_first - s.mask.key_first, stride = s.mask.query_stride;
+  const std::int64_t offset = ahead / stride - (ahead % stride < 0);
   if (offset >= s.cols - 1) return {};
   if (offset < 0) return {true, 0, std::min(-offset, s.rows)};
   return {true, offset, 0};
@@ -223,7 +224,7 @@ std::vector<std::int64_t> key_of(int kind, element type, const sizes& z, const d
 
 void require_supported(const block_shape& shape) {
   if (!supported(shape))
-    throw infeasible("cuDNN: this mask has strides or a window; the cuda back end computes it");
+    throw infeasible("cuDNN: this mask has two strides or a window; the cuda back end computes it");
 }
 
 struct bump {
@@ -358,7 +359,7 @@ cuda::tensor as_tensor(element type, const tensor_view<T>& view) {
 
 bool supported(const block_shape& shape) {
   const block_mask& m = shape.mask;
-  return !m.causal || (m.query_stride == 1 && m.key_stride == 1 && m.window == 0);
+  return !m.causal || (m.query_stride == m.key_stride && m.window == 0);
 }
 
 std::size_t version() {

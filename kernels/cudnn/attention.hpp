@@ -4,9 +4,9 @@
 // it, is built through the backend C API; cuDNN 9 turns it into one fused kernel. Plans are kept for the life of the
 // process, one a shape, mask and set of strides; building one takes milliseconds to seconds.
 //
-//   masks      full, causal and offset causal with strides of 1; a negative offset (strictly causal) by leaving out
-//              the rows that see nothing. No sliding windows, no other strides: supported() tells, the others throw
-//              infeasible
+//   masks      full, causal and offset causal with one stride on both sides; a negative offset (strictly causal) by
+//              leaving out the rows that see nothing. No sliding windows, no two strides: supported() tells, the others
+//              throw infeasible
 //   outputs    of the inputs' type; fp32 is a converted copy, for the sake of the same interface, not more precise
 //   backward   computes delta from `o` and `d_o` itself
 #pragma once

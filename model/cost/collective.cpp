@@ -58,9 +58,10 @@ class stage_builder {
   const transport_profile& transport() const { return cluster_.device.transport(kind_); }
   seconds slowest_hop() const { return slowest_hop_; }
 
-  collective_flow finish(const flow_latency& latency, double efficiency, double bytes) {
+  collective_flow finish(const flow_latency& latency, double efficiency, double shared,
+                         double bytes) {
     collective_flow flow{sums_.take(), latency, kind_, bytes};
-    flow.take_shares(cluster_.network, transport(), efficiency);
+    flow.take_shares(cluster_.network, transport(), efficiency, shared);
     slowest_hop_ = {};
     kind_ = link_kind::nvlink;
     return flow;
@@ -88,7 +89,8 @@ collective_flow ring_flow(stage_builder& stage, std::vector<int> devices, int ro
   const auto& t = stage.transport();
   return stage.finish({t.collective_latency + steps * (t.step_latency + stage.slowest_hop()),
                        rounds > 1 ? t.all_reduce_ramp : t.collective_ramp},
-                      rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency, bytes);
+                      rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency,
+                      t.collective_shared_efficiency, bytes);
 }
 
 collective_flow pairs_flow(stage_builder& stage, const std::vector<int>& devices, double bytes) {
@@ -99,7 +101,7 @@ collective_flow pairs_flow(stage_builder& stage, const std::vector<int>& devices
   }
   const auto& t = stage.transport();
   return stage.finish({t.collective_latency + stage.slowest_hop(), t.ramp},
-                      t.all_to_all_share(devices.size()), bytes);
+                      t.all_to_all_share(devices.size()), t.shared_efficiency, bytes);
 }
 
 /// None for groups of one.
@@ -159,14 +161,13 @@ std::vector<collective_flow> hierarchical(const cluster& c, collective_kind kind
 
 }  // namespace
 
-void collective_flow::take_shares(const network& net, const transport_profile& t,
-                                  double efficiency) {
+void collective_flow::take_shares(const network& net, const transport_profile& t, double efficiency,
+                                  double shared) {
   for (auto& use : uses) {
     const auto capacity = net.links()[use.link].capacity;
     const double alone = t.limited(efficiency, capacity);
-    if (t.shared_efficiency > alone)
-      rate_limit = std::min(rate_limit, alone * capacity.value() / use.weight);
-    use.weight /= std::max(alone, t.shared_efficiency);
+    if (shared > alone) rate_limit = std::min(rate_limit, alone * capacity.value() / use.weight);
+    use.weight /= std::max(alone, shared);
   }
 }
 
@@ -227,7 +228,7 @@ collective_flow tree_flow(const cluster& c, const std::vector<int>& devices, dou
   const auto steps = 2.0 * static_cast<double>(depth);
   return stage.finish(
       {t.collective_latency + steps * (t.step_latency + stage.slowest_hop()), t.all_reduce_ramp},
-      t.all_reduce_efficiency, bytes);
+      t.all_reduce_efficiency, t.collective_shared_efficiency, bytes);
 }
 
 node_groups groups_of(const network& net, const std::vector<int>& devices) {

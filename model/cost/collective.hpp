@@ -60,9 +60,9 @@ struct collective_flow {
   double rate_limit =
       std::numeric_limits<double>::infinity();  ///< bytes/s, whatever the links have left
 
-  /// Weights become what NCCL takes of each link (device.hpp, transport_profile) where it reaches `efficiency` of it alone;
-  /// beforehand they are the bytes that a link carries for every byte of the flow.
-  void take_shares(const network&, const transport_profile&, double efficiency);
+  /// Weights become what NCCL takes of each link (device.hpp, transport_profile) where it reaches `efficiency` of it alone
+  /// and `shared` together with others; beforehand they are the bytes that a link carries for every byte of the flow.
+  void take_shares(const network&, const transport_profile&, double efficiency, double shared);
   /// On links that nothing else uses.
   double seconds_a_byte(const network&) const;
 };

@@ -358,8 +358,11 @@ double kernel_parts(const device_profile& device, const kernel_profile* kernel,
   if (occupancy == occupancy_kind::persistent) return 1;
   const auto loops = loops_of(call);
   const double units = loops.units / (law->grouped ? group_of(call) : 1);
-  return std::max(1.0, std::ceil(loops.outer / law->tile) * units /
-                           (static_cast<double>(device.multiprocessors) * law->slots));
+  const double waves = std::ceil(loops.outer / law->tile) * units /
+                       (static_cast<double>(device.multiprocessors) * law->slots);
+  const bool alike =
+      call.pairs == call.rows * call.cols;  // then the last wave takes as long as any
+  return std::max(1.0, alike ? std::ceil(waves) : waves);
 }
 
 seconds kernel_time(const device_profile& device, const kernel_profile* kernel,

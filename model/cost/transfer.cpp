@@ -71,7 +71,8 @@ class pattern_builder {
     }
     message.latency.fixed += links;
     message.take_shares(net, transport,
-                        one_way ? transport.one_way_efficiency : transport.efficiency);
+                        one_way ? transport.one_way_efficiency : transport.efficiency,
+                        transport.shared_efficiency);
     result_.sent[static_cast<std::size_t>(sender)] = next_flow();
     result_.received[static_cast<std::size_t>(receiver)] = next_flow();
     add_flow({sender, receiver}, message);

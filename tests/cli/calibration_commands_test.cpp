@@ -70,6 +70,26 @@ TEST_F(calibration_commands, runs_of_one_case_count_together) {
   EXPECT_THAT(rows, HasSubstr(",2000,"));
 }
 
+/// attention2d on one column is allgather: which of the two is faster is chance. The ring is predicted to be faster.
+TEST_F(calibration_commands, one_program_under_two_names_is_one_contestant) {
+  const auto named_right = [&](double allgather, double attention2d, double ring) {
+    std::string lines;
+    const std::pair<std::string, double> runs[] = {
+        {"allgather", allgather}, {"attention2d", attention2d}, {"ring", ring}};
+    for (const auto& [schedule, time] : runs) {
+      const nlohmann::json run{
+          {"case", "--seq 4K --heads 8 --pass forward --grid 2x1 --schedule " + schedule},
+          {"durations_s", {{"forward", {time}}}}};
+      lines += run.dump() + "\n";
+    }
+    const auto r = run_program("compare tests/gpu/two-h100.yaml " + write("runs.jsonl", lines));
+    return r.output.substr(r.output.rfind("\n", r.output.size() - 2) + 1);
+  };
+  EXPECT_THAT(named_right(1.2e-3, 1.0e-3, 0.9e-3), HasSubstr("right in 1 of 1 problems"));
+  EXPECT_THAT(named_right(1.2e-3, 1.0e-3, 1.5e-3), HasSubstr("right in 0 of 1 problems"));
+  EXPECT_THAT(named_right(1.2e-3, 1.0e-3, 1.11e-3), StartsWith("schedules"));  // 1.1 and 1.11
+}
+
 /// Two steps of a ring on rank 0 of 2.
 TEST_F(calibration_commands, a_trace_is_compared_operation_by_operation) {
   const auto kernel = [](const std::string& name, int stream, double start, double duration) {

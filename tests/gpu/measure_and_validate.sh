@@ -35,13 +35,11 @@ measure() {
   run $((limit + 15)) "$transport" measure --seconds "$limit" --time-out 20 \
     --out "$results/measured_$transport.json" --held-out "$results/held_out_$transport.json" "$@" >>"$log"
 }
-# validate SECONDS TRANSPORT CLUSTER: the cases of cases.partial, gone through three times: a slow spell of the machine meets
-# a third of a case's runs. attnsim compare takes them together.
+# validate SECONDS TRANSPORT CLUSTER: the cases of cases.partial. Done three times: a slow spell of the machine meets a third of
+# a case's runs. attnsim compare takes them together.
 validate() {
-  for sweep in 1 2 3; do
-    run $(($1 / 3)) "$2" validate "$here/$3.yaml" --ranks 2 --transport nccl --times-only --time-out 20 --repeats 3 \
-      --cases "$results/cases.partial" | grep --line-buffered '^{' >>"$results/schedules.jsonl"
-  done
+  run "$1" "$2" validate "$here/$3.yaml" --ranks 2 --transport nccl --times-only --time-out 20 --repeats 3 \
+    --cases "$results/cases.partial" | grep --line-buffered '^{' >>"$results/schedules.jsonl"
 }
 # cases STRATEGIES ORDERS HEADS FLAGS...: a line each; strategies as schedule,grid, heads as query/key
 cases() {
@@ -63,22 +61,25 @@ watch=$!
 
 measure 150 nvlink --rounds 7 --largest 256
 {
-  cases "$every" "$both" '20/20 40/5' --seq 14K --kernel cuda
-  cases "$every" communication-first 32/8 --seq 7K --kernel cuda
-  cases "$every" communication-first 16/16 --seq 36K --kernel cuda
-  cases 'ring,2x1 attention2d,1x2 attention2d-overlap,2x1 allgather,2x1' "$both" 32/32 --seq 18K --kernel cudnn
-  cases "$every" communication-first 32/32 --seq 10K --kernel cuda --cuda-graph
+  cases "$every" "$both" '26/26 52/4' --seq 13K --kernel cuda
+  cases "$every" communication-first 48/8 --seq 5K --kernel cuda
+  cases "$every" communication-first 10/10 --seq 40K --kernel cuda
+  cases 'ring,2x1 attention2d,1x2 attention2d-overlap,2x1 allgather,2x1' "$both" 24/24 --seq 22K --kernel cudnn
+  cases "$every" communication-first 20/4 --seq 8K --kernel cuda --cuda-graph
 } >"$results/cases.partial"
-validate 90 nvlink two-h100
-cases "$every" "$both" '20/20 40/5' --seq 14K --kernel cuda >"$results/cases.partial"
-validate 75 host_memory two-h100-host-memory
+for sweep in 1 2 3; do validate 30 nvlink two-h100; done
+cases "$every" "$both" '26/26 52/4' --seq 13K --kernel cuda >"$results/cases.partial"
+for sweep in 1 2 3; do validate 25 host_memory two-h100-host-memory; done
 measure 40 host_memory --rounds 7 --largest 256 --quick --kinds transfer,overlap --kernels cuda
 {
-  cases "$every" "$both" 20/20 --seq 4K --kernel cuda
-  cases "$every" "$both" 40/5 --seq 7K --kernel cuda
+  cases "$every" "$both" 18/18 --seq 5K --kernel cuda
+  cases "$every" "$both" 36/12 --seq 7K --kernel cuda
 } >"$results/cases.partial"
-validate 75 sockets two-h100-sockets
-measure 40 sockets --rounds 9 --largest 64 --quick --kinds transfer,overlap --kernels cuda
+# Sockets are as fast as the cores that a start happens to get: of both, three starts, in turn.
+for sweep in 1 2 3; do
+  measure 30 sockets --rounds $((3 * sweep)) --largest 64 --quick --kinds transfer,overlap --kernels cuda
+  validate 33 sockets two-h100-sockets
+done
 
 kill $watch 2>/dev/null
 cat "$results/clocks.partial" >>"$log"

@@ -597,8 +597,10 @@ TEST(kernel_law, runs_faster_from_idle_and_leaves_room_between_its_waves) {
   device.starts_idle = true;
   auto& kernel = device.kernels[0];
   kernel.boost = 1.25;
-  const auto call = block(257, 1000, 5);
+  auto call = block(257, 1000, 5);
   EXPECT_NEAR(busy_seconds(device, &kernel, call) * 1e6, 27 / 1.25, 1e-9);
+  EXPECT_EQ(kernel_parts(device, &kernel, call), 2);  // the second wave fills half of the device
+  call.pairs /= 2;                                    // blocks of all lengths
   EXPECT_EQ(kernel_parts(device, &kernel, call), 1.5);
   kernel.occupancy = occupancy_kind::persistent;
   EXPECT_EQ(kernel_parts(device, &kernel, call), 1);
