@@ -19,10 +19,10 @@ class kernel_run {
 
   bool running() const { return running_; }
   picoseconds end() const { return since_ + to_picoseconds(remaining_ * slowdown_); }
-  /// When communication, operation number `operation`, that becomes ready now finds free
-  /// multiprocessors: at once if it becomes ready together with the kernel and was launched before
-  /// it, else when the part in progress ends (tests/gpu: launch order, measured).
-  picoseconds room(picoseconds now, std::uint32_t operation) const;
+  std::uint32_t operation() const { return operation_; }
+  /// When communication that becomes ready now finds free multiprocessors: at once if it becomes ready together with the
+  /// kernel and `goes_first`, else when the part in progress ends (tests/gpu: launch order, measured).
+  picoseconds room(picoseconds now, bool goes_first) const;
 
  private:
   bool running_ = false;

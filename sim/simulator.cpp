@@ -148,8 +148,9 @@ class simulation {
     if (op.lane < 0) return start_local(r, s, op);
     // Of two that wait for the same the first launched starts first. In a run that starts idle both are launched by then, and
     // communication has the stream of higher priority (validate/executor).
-    const auto turn = launched_.empty() ? op.operation : 0;
-    const auto room = lane_of(op).channels > 0 ? ranks_[r].kernel.room(now_, turn) : now_;
+    const auto& kernel = ranks_[r].kernel;
+    const bool goes_first = !launched_.empty() || op.operation < kernel.operation();
+    const auto room = lane_of(op).channels > 0 ? kernel.room(now_, goes_first) : now_;
     room == now_ ? begin_communication(r, s, op) : events_.set(event_of(r, s), room);
   }
 

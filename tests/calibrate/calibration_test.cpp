@@ -137,6 +137,56 @@ TEST_F(calibrating, finds_the_device_that_made_the_times) {
 
 /// One and a half times as long as its neighbours tell. Seen three times it is believed, once it is not; three times as long
 /// is believed of nobody.
+/// One exchange reaches 0.7 of the link, two together 0.8; all-gathers 0.6 and 0.65.
+TEST_F(calibrating, tells_what_exchanges_share_from_what_collectives_do) {
+  auto& t = truth_.device.transports[static_cast<int>(link_kind::nvlink)];
+  t.shared_efficiency = 0.8;
+  t.collective_shared_efficiency = 0.65;
+  add_transfers();
+  for (const auto kind : {transfer_kind::exchange, transfer_kind::all_gather})
+    add(transfer_point{.operation = kind, .bytes = 1 << 28, .at_once = 2});
+  const auto found = run().profile.transport(link_kind::nvlink);
+  EXPECT_NEAR(found.shared_efficiency, 0.8, 0.01);
+  EXPECT_NEAR(found.collective_shared_efficiency, 0.65, 0.01);
+}
+
+/// Squares alone, 2 query heads a K/V head, beside the rectangles of 4.
+TEST_F(calibrating, takes_the_time_of_rows_from_rectangles) {
+  add_kernels();
+  for (const std::int64_t side : {512, 1024, 1536, 2048, 3072, 4096})
+    add(kernel_point{.kernel = "k",
+                     .pass = pass_kind::backward,
+                     .heads = 32,
+                     .kv_heads = 4,
+                     .rows = side,
+                     .cols = side});
+  const auto& laws = run().profile.kernels.at(0).laws;
+  ASSERT_EQ(laws.size(), 4u);
+  EXPECT_EQ(laws[3].group, 8);
+  EXPECT_EQ(laws[3].row, laws[2].row);
+  EXPECT_NEAR(laws[3].row.value(), 0.5e-9, 1e-11);
+}
+
+/// In a row 400 and 1600 us; from idle 418 and 1618 us to the kernel's end, of 420 and 1620 us in all.
+TEST_F(calibrating, finds_what_the_first_call_takes_longer) {
+  for (const std::int64_t side : {4096, 8192}) {
+    const kernel_point kernel{
+        .kernel = "k", .heads = 32, .kv_heads = 32, .rows = side, .cols = side};
+    const double in_a_row = side == 4096 ? 400e-6 : 1600e-6;
+    all_.points.push_back({kernel, {{"time_s", {in_a_row}}}});
+    for (const auto order : {launch_order::compute_first, launch_order::communication_first}) {
+      const double late = order == launch_order::compute_first ? 0 : 50e-6;
+      all_.points.push_back({overlap_point{kernel, {.bytes = 1 << 20}, order},
+                             {{"time_s", {in_a_row + 20e-6 + late}},
+                              {"kernel_s", {in_a_row + 18e-6}},
+                              {"transfer_s", {20e-6}}}});
+    }
+  }
+  const auto start = run().profile.idle_start;
+  EXPECT_NEAR(start.launch.value(), 20e-6, 1e-9);
+  EXPECT_NEAR(start.launch_communication.value(), 50e-6, 1e-9);
+}
+
 TEST_F(calibrating, names_points_far_off_and_what_it_does_not_know) {
   add_transfers();
   const transfer_point odd{.operation = transfer_kind::exchange, .bytes = 3 << 20};
@@ -205,7 +255,10 @@ TEST_F(calibrating, takes_logs_of_nccl_tests) {
 }
 
 TEST(device_file, is_read_as_it_was_written) {
-  const auto written = device(known);
+  auto written = device(known);
+  auto& nvlink = written.transports[static_cast<int>(link_kind::nvlink)];
+  nvlink.shared_efficiency = 0.75;
+  nvlink.collective_shared_efficiency = 0.7;
   const auto read = device(to_yaml(written, {"a note"}));
   EXPECT_EQ(read.memory, written.memory);
   const auto& ramp = read.transport(link_kind::nvlink).collective_ramp;
@@ -213,6 +266,7 @@ TEST(device_file, is_read_as_it_was_written) {
   EXPECT_EQ(ramp.points()[1].bytes, 262144);
   EXPECT_NEAR(ramp.points()[1].time.value(), 30e-6, 1e-12);
   EXPECT_NEAR(read.transport(link_kind::nvlink).all_reduce_efficiency, 0.65, 1e-4);
+  EXPECT_NEAR(read.transport(link_kind::nvlink).collective_shared_efficiency, 0.7, 1e-4);
   EXPECT_EQ(read.kernels.at(0).laws.at(2).row, written.kernels.at(0).laws.at(2).row);
   EXPECT_EQ(to_yaml(read, {"a note"}), to_yaml(written, {"a note"}));
 }

@@ -30,7 +30,7 @@ TEST(kernel_run, the_same_speed_moves_nothing) {
 // runs beside it; else it gets the device at the end of the part in progress, also after the speed
 // has changed: at 30 us, 20 us of the second part are left, which then take 40.
 TEST(kernel_run, room_comes_with_the_end_of_a_part) {
-  constexpr std::uint32_t before = 6, behind = 8;
+  constexpr bool before = true, behind = false;
   kernel_run k;
   EXPECT_EQ(k.room(3 * us, behind), 3 * us);
   k.begin(0, 7, 100e-6, 4, 1);
