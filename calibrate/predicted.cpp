@@ -139,9 +139,18 @@ seconds predicted_time(const measured_point& point, const cluster& c) {
 }
 
 double uncertainty_of(const measured_point& point, const cluster& c) {
-  const auto* transfer = std::get_if<transfer_point>(&point);
-  return transfer ? c.device.communication_uncertainty(flow_of(*transfer, c).transport)
-                  : c.device.uncertainty.compute;
+  struct {
+    const cluster& on;
+    double operator()(const kernel_point&) const { return on.device.uncertainty.compute; }
+    double operator()(const memory_point&) const { return on.device.uncertainty.compute; }
+    double operator()(const transfer_point& p) const {
+      return on.device.communication_uncertainty(flow_of(p, on).transport);
+    }
+    double operator()(const overlap_point& p) const {
+      return std::hypot((*this)(p.kernel), (*this)(p.transfer));
+    }
+  } uncertainty{c};
+  return std::visit(uncertainty, point);
 }
 
 }  // namespace attnsim
