@@ -20,7 +20,8 @@ const std::string results = "tests/gpu/results/";
 struct observed {
   std::string transport;
   overlap_point what;
-  double time = 0;  ///< seconds
+  double time = 0;   ///< seconds
+  double alone = 0;  ///< of the longer part, with nothing beside it
 };
 
 /// Two to a row: launched first and second.
@@ -40,13 +41,16 @@ std::vector<observed> read_table() {
       p.order = order;
       const bool first = order == launch_order::communication_first;
       const double us = row.number(first ? "comm_first_us" : "compute_first_us");
-      all.push_back({row.text("transport"), p, us * 1e-6});
+      const double alone_us = std::max(row.number("compute_us"), row.number("comm_us"));
+      all.push_back({row.text("transport"), p, us * 1e-6, alone_us * 1e-6});
     }
   }
   return all;
 }
 
-TEST(overlap_elsewhere, most_figures_within_a_tenth) {
+/// Times, and the effect: the time over that of the longer part alone. Beyond a tenth are times of large exchanges, which took
+/// longer there than in our measurements, and effects of launching the kernel first in four rows, -18 to +17 %.
+TEST(overlap_elsewhere, most_times_and_effects_within_a_tenth) {
   if (!std::filesystem::exists(table)) GTEST_SKIP() << table << " is not there";
   const cluster nvlink = read_cluster("tests/gpu/two-h100.yaml", {});
   const cluster shm = read_cluster("tests/gpu/two-h100-host-memory.yaml", {});
@@ -55,17 +59,23 @@ TEST(overlap_elsewhere, most_figures_within_a_tenth) {
                 {{"nvlink", read_measurements(results + "fit_nvlink.json"), &nvlink},
                  {"host memory", read_measurements(results + "fit_host_memory.json"), &shm}},
                 {});
-  int within_tenth = 0;
+  int times_within = 0, effects_within = 0;
   const auto all = read_table();
   ASSERT_EQ(all.size(), 36u);
   for (const auto& o : all) {
     auto on = o.transport == "shm" ? shm : nvlink;
     on.device = fitted.profile;
-    const double error = predicted_time(o.what, on).value() / o.time - 1;
-    if (std::abs(error) <= 0.1) ++within_tenth;
+    const double time = predicted_time(o.what, on).value();
+    const double alone = std::max(predicted_time(o.what.kernel, on).value(),
+                                  predicted_time(o.what.transfer, on).value());
+    const double error = time / o.time - 1, of_effect = time / alone / (o.time / o.alone) - 1;
+    if (std::abs(error) <= 0.1) ++times_within;
+    if (std::abs(of_effect) <= 0.1) ++effects_within;
     EXPECT_LT(std::abs(error), 0.21) << describe(o.what);
+    EXPECT_LT(std::abs(of_effect), 0.21) << describe(o.what);
   }
-  EXPECT_GE(within_tenth, 28);
+  EXPECT_GE(times_within, 28);
+  EXPECT_GE(effects_within, 32);
 }
 
 }  // namespace
