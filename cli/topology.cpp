@@ -104,9 +104,9 @@ void show(const cluster_flags& flags, const std::string& svg, bool quiet) {
                c.devices_per_node);
   fmt::print("\n\n{}\n{}", formats::draw_matrix(c), link_table(c.network));
   if (c.devices() > 1) {
+    const int half = c.devices() / 2;
     fmt::print("\n{}\nbisection bandwidth: {}, {} a device\n", route_table(c.network),
-               to_string(formats::bisection(c)),
-               to_string(formats::bisection(c) / (c.devices() / 2)));
+               to_string(formats::bisection(c)), to_string(formats::bisection(c) / half));
   }
   warn(c, quiet);
 }

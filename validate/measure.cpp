@@ -19,7 +19,6 @@ namespace {
 
 using kernels::backend;
 using kernels::dense;
-using kernels::device_tensor;
 using kernels::event_id;
 using kernels::stream_id;
 using kernels::token_shape;
