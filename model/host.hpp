@@ -1,5 +1,8 @@
 // A host profile: what the CPU takes to launch the operations of a schedule, as a framework such as eager PyTorch does, call
 // by call. Every number with its source in topologies/hosts/NAME.yaml. cost/host_time.hpp adds them up.
+//
+// Launches of this project's own executor, whose measured runs start on idle devices, are in the device's profile:
+// idle_start_profile.
 #pragma once
 
 #include <string>
