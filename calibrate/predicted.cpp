@@ -114,10 +114,8 @@ collective_flow flow_of(const transfer_point& p, const cluster& c) {
   const double bytes = static_cast<double>(p.bytes), others = bytes * (p.members - 1);
   switch (p.operation) {
     case transfer_kind::send:
-    case transfer_kind::exchange: {
-      for (auto& t : limited.device.transports) t.collective_latency = t.latency;
+    case transfer_kind::exchange:
       return pairs_flow(limited, {devices[0], devices[1]}, bytes);
-    }
     case transfer_kind::all_to_all:
       return pairs_flow(limited, devices, others);
     case transfer_kind::all_reduce:

@@ -108,8 +108,8 @@ struct transport_profile {
   /// What one of two messages that a rank sends together (K and V, O and its log-sum-exp) gets of their rate: they divide
   /// the channels' warps, and a long one keeps its part when a short one has ended.
   double message_share = 1;
-  seconds latency;             ///< one send/recv, beyond the links' own latency
-  seconds collective_latency;  ///< fixed cost of one collective
+  seconds latency;             ///< one send/recv or all-to-all, beyond the links' own latency
+  seconds collective_latency;  ///< fixed cost of one other collective
   seconds step_latency;  ///< cost of one step of a ring collective, beyond the links' own latency
   message_ramp ramp;     ///< with a ramp for each of the efficiencies
   message_ramp one_way_ramp;

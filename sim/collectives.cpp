@@ -35,8 +35,8 @@ class expansion {
     for (const int from : devices) {
       for (const int to : devices) {
         if (from == to) continue;
-        add({from, to, bytes, transport.collective_latency,
-             transport.all_to_all_share(devices.size()), begin(from, to)});
+        add({from, to, bytes, transport.latency, transport.all_to_all_share(devices.size()),
+             begin(from, to)});
       }
     }
   }

@@ -326,14 +326,17 @@ class session {
     auto& through = channel_of(request_.transfer_device, p);
     auto& device = *on.device;
     connect(on, through, p);
-    transfer_point meet = p;  // enough to wake links that went to sleep (NVLink: 90 us)
-    meet.operation = transfer_kind::exchange;
-    meet.bytes = 1 << 20;
-    meet.also = 0;
+    transfer_point wake = p;  // links that went to sleep (NVLink: 90 us)
+    wake.operation = transfer_kind::exchange;
+    wake.bytes = 1 << 20;
+    wake.also = 0;
+    transfer_point meet = wake;  // after a long exchange the ranks are apart
+    meet.bytes = 64;
     launch(through, meet);  // the first one after other work takes the host longer
     device.synchronize(on.communication);
     transport_.barrier();
     delay(on);
+    launch(through, wake);
     launch(through, meet);
     const auto begin = device.record(on.communication);
     const double from = steady_seconds();

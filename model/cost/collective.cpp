@@ -100,8 +100,8 @@ collective_flow pairs_flow(stage_builder& stage, const std::vector<int>& devices
     }
   }
   const auto& t = stage.transport();
-  return stage.finish({t.collective_latency + stage.slowest_hop(), t.ramp},
-                      t.all_to_all_share(devices.size()), t.shared_efficiency, bytes);
+  return stage.finish({t.latency + stage.slowest_hop(), t.ramp}, t.all_to_all_share(devices.size()),
+                      t.shared_efficiency, bytes);
 }
 
 /// None for groups of one.

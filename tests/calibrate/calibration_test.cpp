@@ -72,7 +72,7 @@ class calibrating : public testing::Test {
     for (std::int64_t bytes = 1024; bytes <= 1 << 28; bytes *= 4) {
       for (const auto kind :
            {transfer_kind::send, transfer_kind::exchange, transfer_kind::all_gather,
-            transfer_kind::reduce_scatter, transfer_kind::all_reduce})
+            transfer_kind::reduce_scatter, transfer_kind::all_to_all, transfer_kind::all_reduce})
         add(transfer_point{.operation = kind, .bytes = bytes});
     }
   }
