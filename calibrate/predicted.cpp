@@ -56,7 +56,7 @@ struct overlap {
 };
 
 seconds both(const overlap_point& p, cluster c) {
-  c.device.starts_idle = true;
+  c.device.start = run_start::idle;
   const auto flow = flow_of(p.transfer, c);
   const auto* kernel = c.device.kernel(profile_kernel(c.device, p.kernel.kernel));
   const overlap run{.kernel = kernel_time(c.device, kernel, call_of(p.kernel)).value(),

@@ -16,8 +16,7 @@ void case_flags::add_to(CLI::App& app) {
 }
 
 cluster case_flags::as_measured(cluster c) const {
-  c.device.starts_idle = kernel != "cpu";
-  c.device.starts_as_graph = graph;
+  if (kernel != "cpu") c.device.start = graph ? run_start::idle_graph : run_start::idle;
   return c;
 }
 

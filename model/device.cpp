@@ -305,8 +305,8 @@ const kernel_profile* device_profile::kernel(const std::string& wanted) const {
 device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
-                   "kernel_launch", "communication_slowdown", "idle_start", "starts_idle",
-                   "uncertainty", "transports", "kernels"});
+                   "kernel_launch", "communication_slowdown", "idle_start", "uncertainty",
+                   "transports", "kernels"});
   device_profile device;
   device.name = root.get<std::string>("name");
   device.source = root.get<std::string>("source", "");
@@ -317,7 +317,6 @@ device_profile read_device(const config_node& root) {
   device.kernel_launch = root.get<seconds>("kernel_launch", {});
   device.communication_slowdown = read_factor(root, "communication_slowdown");
   if (root.has("idle_start")) device.idle_start = read_idle_start(root.at("idle_start"));
-  device.starts_idle = root.get<bool>("starts_idle", false);
   if (root.has("uncertainty")) device.uncertainty = read_uncertainty(root.at("uncertainty"));
   if (root.has("transports")) read_transports(root.at("transports"), device);
   if (root.has("kernels")) read_kernels(root.at("kernels"), device);

@@ -138,6 +138,9 @@ struct idle_start_profile {
   seconds graph_launch;          ///< or for all of them as one CUDA graph
 };
 
+/// One of many, the host ahead of the device; or on an idle device, its operations launched one by one or as a CUDA graph.
+enum class run_start { in_sequence, idle, idle_graph };
+
 enum class link_kind { nvlink, pcie, network };
 
 std::string_view name_of(link_kind);
@@ -168,8 +171,7 @@ struct device_profile {
       1;  ///< factor on a kernel's time while communication runs beside it
   transport_profile transports[3];  ///< by link_kind
   idle_start_profile idle_start;
-  bool starts_idle = false;  ///< predictions are of such a run; else of one in a sequence of many
-  bool starts_as_graph = false;  ///< and its operations are launched as one CUDA graph
+  run_start start = run_start::in_sequence;  ///< of the runs that predictions are for
   uncertainty_profile uncertainty;
   std::vector<kernel_profile> kernels;  ///< the first is the default
 

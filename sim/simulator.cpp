@@ -28,12 +28,12 @@ struct stream_state {
 std::vector<picoseconds> launch_times(const instance& i) {
   const auto& device = i.on().device;
   std::vector<picoseconds> times;
-  if (!device.starts_idle) return times;
+  if (device.start == run_start::in_sequence) return times;
   const auto& launch = device.idle_start;
-  seconds now = device.starts_as_graph ? launch.graph_launch : seconds();
+  const bool graph = device.start == run_start::idle_graph;
+  seconds now = graph ? launch.graph_launch : seconds();
   for (const auto& op : i.program().program) {
-    if (!device.starts_as_graph)
-      now += is_communication(op.kind) ? launch.launch_communication : launch.launch;
+    if (!graph) now += is_communication(op.kind) ? launch.launch_communication : launch.launch;
     times.push_back(to_picoseconds(now.value()));
   }
   return times;

@@ -8,7 +8,7 @@
 // kernel call ends, or its wave of thread blocks where the kernel is not persistent. Where transports need no channels (copy engines, CPUs) or nothing runs, it
 // starts at once.
 //
-// Where the device `starts_idle`, its host launches the operations one after the other, in the order
+// Where a run starts on idle devices (run_start), its host launches the operations one after the other, in the order
 // of the program, or all at once as a graph, and none starts before it is launched. Else the host is
 // ahead of the device.
 //

@@ -328,7 +328,7 @@ seconds busy_time(const device_profile& device, const kernel_profile* kernel,
   const auto warm =
       has_law ? time_by_laws(device, *kernel, call) : measured_time(device, *kernel, call);
   return std::max(operations(call) / device.peak(call.dtype),
-                  device.starts_idle ? warm / kernel->boost : warm);
+                  device.start == run_start::in_sequence ? warm : warm / kernel->boost);
 }
 
 /// Of blocks that never wait for each other.

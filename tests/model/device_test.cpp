@@ -79,7 +79,7 @@ TEST(read_device, ramps_channels_and_slowdowns) {
   EXPECT_EQ(device.communication_uncertainty(link_kind::nvlink), 0.1);
   EXPECT_EQ(device.communication_uncertainty(link_kind::pcie), device.uncertainty.communication);
   EXPECT_EQ(device.idle_start.launch_communication, parse<seconds>("60 us"));
-  EXPECT_FALSE(device.starts_idle);
+  EXPECT_EQ(device.start, run_start::in_sequence);
 }
 
 TEST(read_device, a_ramp_has_a_time_for_each_size) {
@@ -156,7 +156,7 @@ TEST(read_device, refuses_bad_values) {
   EXPECT_ERROR(
       read(required + "speed: 1\n"), input_error,
       "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
-      "roofline_efficiency, kernel_launch, communication_slowdown, idle_start, starts_idle, "
+      "roofline_efficiency, kernel_launch, communication_slowdown, idle_start, "
       "uncertainty, transports, kernels");
   EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
                "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");

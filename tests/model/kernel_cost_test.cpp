@@ -594,7 +594,7 @@ TEST(kernel_law, time_is_linear_in_the_head_dimension) {
 
 TEST(kernel_law, runs_faster_from_idle_and_leaves_room_between_its_waves) {
   auto device = device_with_law(forward_law);
-  device.starts_idle = true;
+  device.start = run_start::idle;
   auto& kernel = device.kernels[0];
   kernel.boost = 1.25;
   auto call = block(257, 1000, 5);

@@ -180,11 +180,11 @@ TEST(simulator, communication_launched_behind_a_kernel_waits_for_it) {
 // the kernel first it starts after 10 us, and the exchange waits for its end. As a graph both are there after 20 us, and the
 // exchange goes first in any order.
 TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
-  auto c =
-      star(2, "",
-           "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
-           "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
-           "{launch: 10 us, launch_communication: 50 us, graph_launch: 20 us}, starts_idle: true}");
+  auto c = star(2, "",
+                "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
+                "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
+                "{launch: 10 us, launch_communication: 50 us, graph_launch: 20 us}}");
+  c.device.start = run_start::idle;
   const auto first_kernel = [&](launch_order order) {
     auto s = ring(2);
     s.launch = order;
@@ -197,7 +197,7 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   };
   EXPECT_NEAR(first_kernel(launch_order::communication_first), 60e-6, 1e-12);
   EXPECT_NEAR(first_kernel(launch_order::compute_first), 10e-6, 1e-12);
-  c.device.starts_as_graph = true;
+  c.device.start = run_start::idle_graph;
   EXPECT_NEAR(first_kernel(launch_order::communication_first), 20e-6, 1e-12);
   const auto end = [&](launch_order order) {
     auto s = ring(2);
