@@ -16,14 +16,17 @@ class interference_fits {
   explicit interference_fits(fitting& f) : f_(f) {}
 
   void run() {
-    fit_idle_start();
-    fit_slowdowns();
+    const auto idle = kernels_from_idle();
+    fit_idle_start(idle);
+    fit_slowdowns(idle);
   }
 
  private:
+  using times_from_idle = std::vector<std::pair<kernel_point, double>>;
+
   /// The time of a kernel on idle devices with nothing beside it: the shortest seen.
-  std::vector<std::pair<kernel_point, double>> kernels_from_idle() const {
-    std::vector<std::pair<kernel_point, double>> shortest;
+  times_from_idle kernels_from_idle() const {
+    times_from_idle shortest;
     f_.each<overlap_point>([&](const auto& p, const auto& m, const auto&) {
       const double time = m.median("kernel_s");
       for (auto& [known, least] : shortest) {
@@ -37,7 +40,7 @@ class interference_fits {
     return shortest;
   }
 
-  void fit_idle_start() {
+  void fit_idle_start(const times_from_idle& idle) {
     std::vector<double> launch, both;
     f_.each<overlap_point>([&](const auto& p, const auto& m, const auto&) {
       const double kernel = m.median("kernel_s"), total = m.median();
@@ -46,7 +49,7 @@ class interference_fits {
     });
     if (launch.empty() || both.empty())
       return f_.kept("idle_start", "no overlaps with long kernels");
-    const auto kernels = kernels_in_a_row();
+    const auto kernels = kernels_in_a_row(idle);
     fit_boosts(kernels);
     auto& start = f_.profile().idle_start;
     start.launch = seconds(median(launch) + first_call(kernels));
@@ -60,8 +63,7 @@ class interference_fits {
     std::string kernel;
     double in_a_row, from_idle;
   };
-  std::vector<kernel_times> kernels_in_a_row() const {
-    const auto idle = kernels_from_idle();
+  std::vector<kernel_times> kernels_in_a_row(const times_from_idle& idle) const {
     std::vector<kernel_times> result;
     f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
       for (const auto& [known, time] : idle) {
@@ -91,8 +93,7 @@ class interference_fits {
     return longer.empty() ? 0 : std::max(0.0, median(longer));
   }
 
-  void fit_slowdowns() {
-    const auto idle = kernels_from_idle();
+  void fit_slowdowns(const times_from_idle& idle) {
     std::map<link_kind, std::vector<double>> slowdowns;
     std::map<std::pair<std::string, pass_kind>, std::vector<double>> waits;
     f_.each<overlap_point>([&](const auto& p, const auto& m, const auto& set) {

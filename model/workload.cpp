@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "model/error.hpp"
@@ -298,14 +299,21 @@ byte_count workload::scratch_bytes(const operation& merge) const {
                     merge_scratch(tensor::o, form));
 }
 
+std::vector<int> workload::some_ranks(int few) const {
+  if (ranks() > few) return {0, (ranks() - 1) / 2, ranks() - 1};
+  std::vector<int> all(static_cast<std::size_t>(ranks()));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 byte_count workload::scratch_bytes() const {
   byte_count largest;
-  const int step = ranks() <= 256 ? 1 : (ranks() - 1) / 2;
+  const auto asked = some_ranks(256);
   for (const auto& op : schedule_->program) {
     if (op.kind == op_kind::merge) largest = std::max(largest, scratch_bytes(op));
     if (!is_kernel(op.kind)) continue;
     bool seen[3] = {};
-    for (int rank = 0; rank < ranks(); rank += step) {
+    for (const int rank : asked) {
       if (const int variant = tile_variant(op, rank); variant >= 0) {
         if (std::exchange(seen[variant], true)) continue;
       }

@@ -92,8 +92,11 @@ class workload {
   byte_count scratch_bytes(const operation&, const tile&) const;
   /// The same of a merge.
   byte_count scratch_bytes(const operation&) const;
-  /// The largest over operations and ranks (above 256 ranks: over the first, middle and last rank).
+  /// The largest over operations and ranks (above 256: some_ranks).
   byte_count scratch_bytes() const;
+
+  /// All ranks where they are at most `few`, else the first, the middle and the last: enough for what hardly differs.
+  std::vector<int> some_ranks(int few) const;
 
  private:
   std::int64_t format_bytes(tensor, precision) const;

@@ -254,9 +254,8 @@ result attention2d_a100() {
       "computing depends "
       "on the length, so the scatter is not explained",
       "the host is no part of it: eager PyTorch as measured launches both passes of 760M on 16 "
-      "GPUs "
-      "in 7 ms (ring), 1 ms (Attention2D) and 4 ms (overlapped), which take 162, 82 and 80 ms at "
-      "8K tokens",
+      "GPUs in 7 ms (ring), 1 ms (Attention2D) and 4 ms (overlapped), which take 162, 82 and 80 ms "
+      "at 8K tokens",
       "two NICs, or one of which a single flow gets half: the figures do not tell them apart"};
   r.assumptions = {
       "nodes of 4 A100 (abstract) with NVLink; ranks numbered along columns, as in the paper: a "

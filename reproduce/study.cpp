@@ -34,14 +34,12 @@ result usp() {
         [](published_run& r) { r.on.host.slowdown = 10; }}},
       {"up to 8192 tokens the host sets the time, and this one was 3 to 10 times slower than the "
        "measured one: 10 times in Ulysses' calls, 3 to 4 times in a ring's; at more tokens with "
-       "few "
-       "heads 1 to 2 ms come on top",
+       "few heads 1 to 2 ms come on top",
        "all-to-alls do not wait for the device at the table's commit; a synchronisation came later "
        "(pull request 87) and went again",
        "qkvpacked: one all-to-all brings Q, K and V; predictions count three",
        "the same run repeats within a factor of 3: a ring of 1 is the same whatever the layout, "
-       "but "
-       "took 1.8, 4.0 and 5.3 ms at 512 tokens",
+       "but took 1.8, 4.0 and 5.3 ms at 512 tokens",
        "32768 tokens: Ulysses on 8 took 10.9 ms, but a sixteenth of its time at 131072 tokens is "
        "3.9 ms; 2.8 times as long is what heads of 128 take in the same table, so the row may be "
        "of such heads (second list)",

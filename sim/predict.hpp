@@ -78,7 +78,8 @@ std::vector<pass_kind> passes_of(pass_kind pass);
 /// Useful operations of the whole layer, all ranks together.
 flop_count useful_operations(const attention&, pass_kind pass);
 
-/// What bounds a run, the host left out: the compute stream if it is busy at least half the time, else the most utilised link, else latency.
+/// What bounds a run, the host left out: the compute stream if it is busy at least half the time, else the most utilised
+/// link, else latency.
 bottleneck find_bottleneck(const instance&, const timeline&);
 
 }  // namespace attnsim

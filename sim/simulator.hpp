@@ -5,12 +5,12 @@
 // for its peers included, until its data has moved. So launch order matters (measured, see README):
 // communication launched first runs beside the kernel, which then takes `slowdown` times as long
 // (device.hpp); communication that becomes ready while a kernel runs waits for room: until that
-// kernel call ends, or its wave of thread blocks where the kernel is not persistent. Where transports need no channels (copy engines, CPUs) or nothing runs, it
-// starts at once.
+// kernel call ends, or its wave of thread blocks where the kernel is not persistent. Where
+// transports need no channels (copy engines, CPUs) or nothing runs, it starts at once.
 //
-// Where a run starts on idle devices (run_start), its host launches the operations one after the other, in the order
-// of the program, or all at once as a graph, and none starts before it is launched. Else the host is
-// ahead of the device.
+// Where a run starts on idle devices (run_start), its host launches the operations one after the
+// other, in the order of the program, or all at once as a graph, and none starts before it is
+// launched. Else the host is ahead of the device.
 //
 // The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave
 // alike are simulated once (symmetry.hpp).

@@ -64,10 +64,8 @@ seconds host_time(const instance& i, int rank) {
 }
 
 seconds host_time(const instance& i) {
-  constexpr int few = 64;
-  const int step = i.ranks() <= few ? 1 : (i.ranks() - 1) / 2;
   seconds most;
-  for (int rank = 0; rank < i.ranks(); rank += step) most = std::max(most, host_time(i, rank));
+  for (const int rank : i.work().some_ranks(64)) most = std::max(most, host_time(i, rank));
   return most;
 }
 

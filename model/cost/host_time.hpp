@@ -19,7 +19,7 @@ namespace attnsim {
 /// Of `rank`; zero without a host profile.
 seconds host_time(const instance&, int rank);
 
-/// The largest over ranks (above 64 ranks: over the first, middle and last rank).
+/// The largest over ranks (above 64: workload::some_ranks).
 seconds host_time(const instance&);
 
 }  // namespace attnsim

@@ -113,6 +113,22 @@ def merge(out: torch.Tensor, lse: torch.Tensor, block_out: torch.Tensor, block_l
     return out, lse
 
 
+def to_heads(x, ranks):
+    """As Ulysses does: (1, tokens, heads, dim) -> (1, ranks tokens, heads / ranks, dim)."""
+    parts = x.reshape(1, x.shape[1], ranks, -1, x.shape[3]).transpose(0, 2).contiguous()
+    received = torch.empty_like(parts)
+    dist.all_to_all_single(received, parts)
+    return received.reshape(x.shape[1] * ranks, 1, -1, x.shape[3]).transpose(0, 1).contiguous()
+
+
+def to_tokens(x, ranks):
+    """And back."""
+    parts = x.reshape(1, ranks, -1, x.shape[2], x.shape[3]).transpose(0, 3).transpose(0, 1).contiguous()
+    received = torch.empty_like(parts)
+    dist.all_to_all_single(received, parts)
+    return received.reshape(x.shape[2] * ranks, x.shape[1] // ranks, 1, -1).transpose(0, 2).contiguous()
+
+
 def host_calls(ranks):
     """Name -> a call on tensors so small that the host sets the time."""
     x, y = (torch.randn(1, 128, 8, 64, device="cuda", dtype=torch.bfloat16) for _ in range(2))
@@ -128,12 +144,6 @@ def host_calls(ranks):
         for work in dist.batch_isend_irecv(works):
             work.wait()
 
-    def all_to_all():  # as Ulysses does: heads to the front, exchanged, and back
-        parts = x.reshape(1, 128, ranks, -1, 64).transpose(0, 2).contiguous()
-        received = torch.empty_like(parts)
-        dist.all_to_all_single(received, parts)
-        return received.reshape(128 * ranks, 1, -1, 64).transpose(0, 1).contiguous()
-
     small = (128, 128, "full", 8, 8, 64)
     return {
         "attention": Kernel(small, "forward"),
@@ -146,7 +156,7 @@ def host_calls(ranks):
         "exchange_of_2": lambda: exchange([x, y]),
         "all_gather": lambda: dist.all_gather_into_tensor(gathered, x.view(-1)),
         "reduce_scatter": lambda: dist.reduce_scatter_tensor(x.view(-1), gathered),
-        "all_to_all": all_to_all,
+        "all_to_all": lambda: to_heads(x, ranks),
     }
 
 
@@ -190,19 +200,8 @@ def layers(ranks):
                 k, v = received
         return out.to(q.dtype)
 
-    def exchange(x, to_heads):
-        if to_heads:  # (1, tokens, heads, dim) -> (1, ranks tokens, heads / ranks, dim)
-            parts = x.reshape(1, x.shape[1], ranks, -1, x.shape[3]).transpose(0, 2).contiguous()
-            received = torch.empty_like(parts)
-            dist.all_to_all_single(received, parts)
-            return received.reshape(x.shape[1] * ranks, 1, -1, x.shape[3]).transpose(0, 1).contiguous()
-        parts = x.reshape(1, ranks, -1, x.shape[2], x.shape[3]).transpose(0, 3).transpose(0, 1).contiguous()
-        received = torch.empty_like(parts)
-        dist.all_to_all_single(received, parts)
-        return received.reshape(x.shape[2] * ranks, x.shape[1] // ranks, 1, -1).transpose(0, 2).contiguous()
-
     def ulysses(q, k, v):
-        return exchange(attention(*(exchange(t, True) for t in (q, k, v)))[0], False)
+        return to_tokens(attention(*(to_heads(t, ranks) for t in (q, k, v)))[0], ranks)
 
     calls = {}
     for tokens in (512, 1024, 2048, 4096, 8192):
