@@ -16,7 +16,7 @@
 
 #include "calibrate/measurements.hpp"
 #include "calibrate/nccl_tests.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim {
 

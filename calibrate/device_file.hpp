@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/device.hpp"
+#include "model/cluster/device.hpp"
 
 namespace attnsim {
 

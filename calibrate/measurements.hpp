@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
-#include "model/attention.hpp"
-#include "model/launch_order.hpp"
+#include "model/attention/attention.hpp"
+#include "model/schedule/launch_order.hpp"
 
 namespace attnsim {
 

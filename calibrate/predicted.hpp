@@ -3,7 +3,7 @@
 #pragma once
 
 #include "calibrate/measurements.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "model/cost/collective.hpp"
 #include "model/cost/kernel.hpp"
 

@@ -17,9 +17,9 @@
 #include "cli/rungs.hpp"
 #include "cli/write_file.hpp"
 #include "formats/kineto.hpp"
+#include "model/cost/instance.hpp"
 #include "model/error.hpp"
-#include "model/instance.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim::cli {

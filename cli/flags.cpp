@@ -5,10 +5,10 @@
 #include <sstream>
 
 #include "cli/numbers.hpp"
+#include "model/attention/model_shapes.hpp"
 #include "model/config.hpp"
 #include "model/error.hpp"
-#include "model/model_shapes.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/cluster.hpp"
-#include "model/strategy.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/schedule/strategy.hpp"
 #include "sim/planner.hpp"
 
 namespace attnsim::cli {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calibrate/calibration.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim::cli {
 

@@ -16,7 +16,7 @@
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "model/frameworks.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "report/crossovers.hpp"
 #include "report/pages.hpp"
 #include "sim/parallel.hpp"

@@ -5,7 +5,7 @@
 
 #include "calibrate/ladder.hpp"
 #include "calibrate/measurements.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "report/page.hpp"
 
 namespace attnsim::cli {

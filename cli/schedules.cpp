@@ -1,4 +1,4 @@
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 #include <fmt/format.h>
 

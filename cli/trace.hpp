@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "model/network.hpp"
-#include "model/schedule.hpp"
+#include "model/cluster/network.hpp"
+#include "model/schedule/schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim::cli {

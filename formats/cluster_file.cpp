@@ -7,7 +7,7 @@
 #include "formats/from_cluster.hpp"
 #include "formats/hardware.hpp"
 #include "formats/warnings.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim::formats {
 namespace {

@@ -1,4 +1,4 @@
-// The cluster file (model/cluster.hpp) of a machine that was read from other files.
+// The cluster file (model/cluster/cluster.hpp) of a machine that was read from other files.
 #pragma once
 
 #include <cstdint>

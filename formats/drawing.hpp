@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim::formats {
 

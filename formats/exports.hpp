@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim::formats {
 

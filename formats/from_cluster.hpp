@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/topology.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim::formats {
 

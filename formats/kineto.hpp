@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/source.hpp"
-#include "model/schedule.hpp"
+#include "model/schedule/schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim::formats {

@@ -1,4 +1,4 @@
-// The project's own cluster files (model/cluster.hpp), so that one can be the node of another file's
+// The project's own cluster files (model/cluster/cluster.hpp), so that one can be the node of another file's
 // fabric.
 #include <fmt/format.h>
 

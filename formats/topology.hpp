@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/network.hpp"
+#include "model/cluster/network.hpp"
 
 namespace attnsim::formats {
 

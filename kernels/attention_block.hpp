@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "model/block_mask.hpp"
+#include "model/attention/block_mask.hpp"
 
 namespace attnsim::kernels {
 

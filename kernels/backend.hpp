@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "kernels/attention_block.hpp"
-#include "model/attention.hpp"
+#include "model/attention/attention.hpp"
 
 namespace attnsim::kernels {
 

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "kernels/float16.hpp"
-#include "model/attention.hpp"
+#include "model/attention/attention.hpp"
 
 namespace attnsim::kernels {
 

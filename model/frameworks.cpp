@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "model/attention/heads.hpp"
 #include "model/error.hpp"
-#include "model/heads.hpp"
 
 namespace attnsim {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/strategy.hpp"
+#include "model/schedule/strategy.hpp"
 
 namespace attnsim {
 

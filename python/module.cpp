@@ -1,5 +1,5 @@
 #include "model/error.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "python/bindings.hpp"
 
 namespace attnsim::python {

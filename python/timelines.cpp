@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "python/bindings.hpp"
 #include "sim/simulator.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "report/page.hpp"
 #include "sim/predict.hpp"
 

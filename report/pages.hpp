@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "report/page.hpp"
 #include "sim/predict.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/cluster.hpp"
-#include "model/schedule.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/schedule/schedule.hpp"
 #include "report/page.hpp"
 #include "sim/predict.hpp"
 

@@ -1,6 +1,6 @@
 #include "reproduce/gpt3.hpp"
 
-#include "model/model_shapes.hpp"
+#include "model/attention/model_shapes.hpp"
 
 namespace attnsim::reproduce {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim::reproduce {
 

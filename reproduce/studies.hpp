@@ -1,8 +1,8 @@
 // The studies behind the table of study.cpp: one file each.
 #pragma once
 
-#include "model/cluster.hpp"
-#include "model/strategy.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/schedule/strategy.hpp"
 #include "reproduce/study.hpp"
 
 namespace attnsim::reproduce {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "model/model_shapes.hpp"
+#include "model/attention/model_shapes.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
 #include "sim/predict.hpp"

@@ -6,8 +6,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "model/rings.hpp"
-#include "model/trees.hpp"
+#include "model/cluster/rings.hpp"
+#include "model/cluster/trees.hpp"
 #include "sim/flow_network.hpp"
 #include "sim/index_heap.hpp"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "model/link_use.hpp"
+#include "model/cluster/link_use.hpp"
 
 namespace attnsim {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/instance.hpp"
+#include "model/cost/instance.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {

@@ -12,11 +12,11 @@
 #include <set>
 #include <tuple>
 
-#include "model/bound.hpp"
+#include "model/cost/bound.hpp"
 #include "model/cost/host_time.hpp"
 #include "model/error.hpp"
-#include "model/placement.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
+#include "model/schedule/placement.hpp"
 #include "sim/parallel.hpp"
 
 namespace attnsim {

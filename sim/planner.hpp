@@ -1,8 +1,8 @@
 // Search for the best strategy: every schedule, Ulysses degree, grid, token layout, K/V order and placement that the
 // problem allows, from cheap and rough to dear and exact.
 //
-//   bound        a formula (model/bound.hpp) for every strategy, with one token layout
-//   estimate     the closed form (model/analytic.hpp), by ascending bound, unless the bound exceeds `layout_slack` times
+//   bound        a formula (model/cost/bound.hpp) for every strategy, with one token layout
+//   estimate     the closed form (model/cost/analytic.hpp), by ascending bound, unless the bound exceeds `layout_slack` times
 //                the best estimate so far and the best of its schedule; what comes within that also with other layouts
 //   simulation   of each schedule and grid the `per_grid` best estimates, if within `slack` of the best of all and among
 //                the `most` best, or among the `least` best; and of each schedule the best in any case

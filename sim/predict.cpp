@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "model/cost/host_time.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "model/analytic.hpp"
+#include "model/cost/analytic.hpp"
+#include "model/cost/instance.hpp"
 #include "model/cost/memory.hpp"
-#include "model/instance.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {

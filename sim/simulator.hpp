@@ -20,7 +20,7 @@
 //   traffic          the flows under way
 #pragma once
 
-#include "model/instance.hpp"
+#include "model/cost/instance.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/instance.hpp"
+#include "model/cost/instance.hpp"
 
 namespace attnsim {
 

@@ -16,7 +16,7 @@
 
 #include <vector>
 
-#include "model/instance.hpp"
+#include "model/cost/instance.hpp"
 
 namespace attnsim {
 

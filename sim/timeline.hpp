@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/network.hpp"
+#include "model/cluster/network.hpp"
 #include "model/units.hpp"
 
 namespace attnsim {

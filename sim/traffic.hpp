@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/instance.hpp"
+#include "model/cost/instance.hpp"
 #include "sim/flow_network.hpp"
 #include "sim/index_heap.hpp"
 #include "sim/joined_links.hpp"

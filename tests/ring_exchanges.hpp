@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/schedule.hpp"
+#include "model/schedule/schedule.hpp"
 
 namespace attnsim {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "model/schedule.hpp"
+#include "model/schedule/schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim::validate {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/backend.hpp"
-#include "model/device.hpp"
+#include "model/cluster/device.hpp"
 
 namespace attnsim::validate {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/instance.hpp"
+#include "model/cost/instance.hpp"
 #include "validate/executor.hpp"
 #include "validate/forwarding_backend.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
 #include "sim/timeline.hpp"
 #include "validate/shard.hpp"
 #include "validate/transport.hpp"

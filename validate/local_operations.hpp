@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/backend.hpp"
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
 #include "validate/device_memory.hpp"
 #include "validate/token_moves.hpp"
 

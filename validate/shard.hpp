@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/backend.hpp"
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
 
 namespace attnsim::validate {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/tokens.hpp"
+#include "model/attention/tokens.hpp"
 
 namespace attnsim::validate {
 

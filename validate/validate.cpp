@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/backend.hpp"
 #include "model/error.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "sim/predict.hpp"
 #include "sim/simulator.hpp"
 #include "validate/random_memory.hpp"

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "model/cluster.hpp"
-#include "model/strategy.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/schedule/strategy.hpp"
 #include "sim/timeline.hpp"
 #include "validate/compare.hpp"
 #include "validate/emulated_backend.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "model/block_mask.hpp"
+#include "model/attention/block_mask.hpp"
 
 namespace attnsim::kernels::cpu {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/cluster/rings.hpp"
+#include "model/cluster/trees.hpp"
 #include "model/error.hpp"
-#include "model/rings.hpp"
-#include "model/trees.hpp"
 
 namespace attnsim {
 namespace {

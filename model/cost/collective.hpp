@@ -27,8 +27,8 @@
 #include <span>
 #include <vector>
 
-#include "model/cluster.hpp"
-#include "model/link_use.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/cluster/link_use.hpp"
 
 namespace attnsim {
 

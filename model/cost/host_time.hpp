@@ -1,4 +1,4 @@
-// Time of the host: what it takes to launch one rank's operations one after the other (model/host.hpp).
+// Time of the host: what it takes to launch one rank's operations one after the other (model/cluster/host.hpp).
 //
 //   attention        a kernel call each; results that are added to others or change their format are merged, added or copied
 //   merge            a merge for each partial output but the first
@@ -12,7 +12,7 @@
 // the device's time and the host's. CUDA graphs launch all at once: no host profile then.
 #pragma once
 
-#include "model/instance.hpp"
+#include "model/cost/instance.hpp"
 
 namespace attnsim {
 

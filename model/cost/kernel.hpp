@@ -25,7 +25,7 @@
 // operations / (roofline_efficiency x peak) and bytes / memory bandwidth.
 #pragma once
 
-#include "model/device.hpp"
+#include "model/cluster/device.hpp"
 
 namespace attnsim {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/cost/kernel.hpp"
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
 
 namespace attnsim {
 

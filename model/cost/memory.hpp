@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
 
 namespace attnsim {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "model/attention/heads.hpp"
 #include "model/cost/kernel.hpp"
-#include "model/heads.hpp"
-#include "model/placement.hpp"
+#include "model/schedule/placement.hpp"
 
 namespace attnsim {
 namespace {

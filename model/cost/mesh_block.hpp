@@ -1,8 +1,8 @@
 // What Mesh-Attention's greedy scheduler weighs: the time of one block of the tile against the transfer of one query chunk.
 #pragma once
 
-#include "model/cluster.hpp"
-#include "model/strategy.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/schedule/strategy.hpp"
 
 namespace attnsim {
 

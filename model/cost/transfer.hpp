@@ -15,10 +15,10 @@
 #include <tuple>
 #include <vector>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/cluster/link_use.hpp"
 #include "model/cost/collective.hpp"
-#include "model/link_use.hpp"
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
 
 namespace attnsim {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim {
 

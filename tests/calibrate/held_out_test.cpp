@@ -6,7 +6,7 @@
 #include "calibrate/calibration.hpp"
 #include "calibrate/ladder.hpp"
 #include "calibrate/predicted.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "calibrate/calibration.hpp"
 #include "calibrate/predicted.hpp"
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "reproduce/published.hpp"
 
 namespace attnsim {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "tests/expect_error.hpp"
 #include "tests/formats/import.hpp"
 

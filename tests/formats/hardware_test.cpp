@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim::formats {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "tests/gpu/rank.hpp"
 #include "validate/executor.hpp"
 #include "validate/oracle.hpp"

@@ -1,4 +1,4 @@
-#include "model/block_mask.hpp"
+#include "model/attention/block_mask.hpp"
 
 #include <random>
 #include <stdexcept>

@@ -1,11 +1,11 @@
-#include "model/bound.hpp"
+#include "model/cost/bound.hpp"
 
 #include <gmock/gmock.h>
 
 #include <random>
 
-#include "model/placement.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
+#include "model/schedule/placement.hpp"
 #include "sim/predict.hpp"
 
 namespace attnsim {

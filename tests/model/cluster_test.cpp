@@ -1,4 +1,4 @@
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "model/device.hpp"
+#include "model/cluster/device.hpp"
 
 #include <gtest/gtest.h>
 

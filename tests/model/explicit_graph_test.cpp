@@ -1,4 +1,4 @@
-#include "model/explicit_graph.hpp"
+#include "model/cluster/explicit_graph.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

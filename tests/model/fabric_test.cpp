@@ -1,4 +1,4 @@
-#include "model/fabrics/fabric.hpp"
+#include "model/cluster/fabrics/fabric.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "model/grid.hpp"
+#include "model/schedule/grid.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "model/heads.hpp"
+#include "model/attention/heads.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "model/host.hpp"
+#include "model/cluster/host.hpp"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "tests/expect_error.hpp"
 
 namespace attnsim {

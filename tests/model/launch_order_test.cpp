@@ -1,8 +1,8 @@
-#include "model/launch_order.hpp"
+#include "model/schedule/launch_order.hpp"
 
 #include <gmock/gmock.h>
 
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim {
 namespace {

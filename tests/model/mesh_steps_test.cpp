@@ -1,4 +1,4 @@
-#include "model/schedules/mesh_steps.hpp"
+#include "model/schedule/algorithms/mesh_steps.hpp"
 
 #include <gtest/gtest.h>
 

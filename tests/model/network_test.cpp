@@ -1,4 +1,4 @@
-#include "model/network.hpp"
+#include "model/cluster/network.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "model/nodes/node_kind.hpp"
+#include "model/cluster/nodes/node_kind.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Routes of random clusters: whatever the sizes, a route is a chain of links from its source to its
 // destination that visits nothing twice, or the sizes are refused with a message.
-#include "model/node_router.hpp"
+#include "model/cluster/node_router.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "model/placement.hpp"
+#include "model/schedule/placement.hpp"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 
 namespace attnsim {
 

@@ -1,10 +1,10 @@
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 #include <gtest/gtest.h>
 
-#include "model/schedule_check.hpp"
-#include "model/schedules/mesh_steps.hpp"
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
+#include "model/schedule/algorithms/mesh_steps.hpp"
+#include "model/schedule/schedule_check.hpp"
 
 namespace attnsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/tokens.hpp"
+#include "model/attention/tokens.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "model/workload.hpp"
+#include "model/cost/workload.hpp"
 
 #include <gtest/gtest.h>
 
 #include "model/error.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "tests/expect_error.hpp"
 
 namespace attnsim {

@@ -2,7 +2,7 @@
 // shows.
 #pragma once
 
-#include "model/cluster.hpp"
+#include "model/cluster/cluster.hpp"
 #include "model/config.hpp"
 
 namespace attnsim::report {

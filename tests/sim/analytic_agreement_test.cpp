@@ -1,8 +1,8 @@
 // Simulation against closed form on networks without contention and without fixed costs.
 #include <gtest/gtest.h>
 
-#include "model/analytic.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/cost/analytic.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim {

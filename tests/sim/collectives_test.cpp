@@ -5,8 +5,8 @@
 
 #include <numeric>
 
+#include "model/cluster/trees.hpp"
 #include "model/error.hpp"
-#include "model/trees.hpp"
 
 namespace attnsim {
 namespace {

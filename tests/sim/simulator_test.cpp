@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/config.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim {
 namespace {

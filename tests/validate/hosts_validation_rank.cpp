@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "validate/transports/mpi.hpp"
 #include "validate/validate.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "kernels/cpu/backend.hpp"
 #include "model/cost/memory.hpp"
-#include "model/schedules/schedules.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "validate/executor.hpp"
 #include "validate/forwarding_backend.hpp"
 #include "validate/oracle.hpp"

@@ -1,0 +1,90 @@
+#include "model/attention/attention.hpp"
+
+#include <fmt/format.h>
+
+#include "model/error.hpp"
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr name_table<mask_kind, 2> masks{
+    {{mask_kind::full, "full"}, {mask_kind::causal, "causal"}}};
+constexpr name_table<data_type, 3> types{
+    {{data_type::bf16, "bf16"}, {data_type::fp16, "fp16"}, {data_type::fp32, "fp32"}}};
+constexpr name_table<pass_kind, 4> passes{{{pass_kind::forward, "forward"},
+                                           {pass_kind::backward, "backward"},
+                                           {pass_kind::both, "both"},
+                                           {pass_kind::recompute, "recompute"}}};
+
+}  // namespace
+
+std::string_view name_of(mask_kind mask) {
+  return find_name(masks, mask);
+}
+std::string_view name_of(data_type type) {
+  return find_name(types, type);
+}
+std::string_view name_of(pass_kind pass) {
+  return find_name(passes, pass);
+}
+mask_kind parse_mask(std::string_view text) {
+  return find_value(masks, text);
+}
+data_type parse_data_type(std::string_view text) {
+  return find_value(types, text);
+}
+pass_kind parse_pass(std::string_view text) {
+  return find_value(passes, text);
+}
+
+std::int64_t element_bytes(data_type type) {
+  return type == data_type::fp32 ? 4 : 2;
+}
+
+std::vector<std::int64_t> document_bounds(const attention& a) {
+  if (a.documents.empty()) return {0, a.sequence - a.padding};
+  std::vector<std::int64_t> bounds{0};
+  for (const auto length : a.documents) bounds.push_back(bounds.back() + length);
+  return bounds;
+}
+
+void check(const attention& a) {
+  const std::pair<const char*, std::int64_t> sizes[] = {{"--batch", a.batch},
+                                                        {"--heads", a.heads},
+                                                        {"--kv-heads", a.kv_heads},
+                                                        {"--head-dim", a.head_dim},
+                                                        {"--seq", a.sequence - a.padding}};
+  for (const auto& [flag, value] : sizes) {
+    if (value < 1)
+      throw input_error(flag, fmt::format("{}", value), "expected a whole number of at least 1");
+  }
+  if (a.window < 0) {
+    throw input_error("--window", fmt::format("{}", a.window),
+                      "expected a whole number of at least 0");
+  }
+  if (a.window > 0 && a.mask != mask_kind::causal) {
+    throw input_error("--window", fmt::format("{}", a.window),
+                      "expected a causal mask with a sliding window");
+  }
+  for (const auto length : a.documents) {
+    if (length < 1) {
+      throw input_error("--documents", fmt::format("{}", length), "expected lengths of at least 1");
+    }
+  }
+  if (const auto end = document_bounds(a).back(); end != a.sequence - a.padding) {
+    throw input_error(
+        "--documents", fmt::format("{}", end),
+        fmt::format("expected lengths that add up to --seq {}", a.sequence - a.padding));
+  }
+  if (a.heads % a.kv_heads != 0) {
+    std::string divisors;
+    for (std::int64_t d = 1; d <= a.heads; ++d) {
+      if (a.heads % d == 0) divisors += fmt::format("{}{}", divisors.empty() ? "" : ", ", d);
+    }
+    throw infeasible(fmt::format("--kv-heads: '{}': does not divide {} heads; feasible: {}",
+                                 a.kv_heads, a.heads, divisors));
+  }
+}
+
+}  // namespace attnsim

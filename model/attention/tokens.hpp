@@ -1,0 +1,74 @@
+// Which tokens of the sequence a block holds, and the kernel calls that attention between two such blocks takes.
+//
+// A block's tokens are a list of arithmetic progressions in the order in which they lie in memory (a CuTe layout of
+// shape (ranges, count) with a stride a range). The three ways to give a sequence of N tokens to P ranks are
+//   contiguous  rank p holds N/P consecutive tokens
+//   zigzag      2P pieces, rank p holds pieces p and 2P-1-p: equal causal work for every rank (Megatron DualChunkSwap)
+//   striped     rank p holds tokens p, p+P, p+2P, ... (Striped Attention, arXiv 2311.09431; Attention2D's 1-D cyclic)
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/attention/attention.hpp"
+#include "model/attention/block_mask.hpp"
+
+namespace attnsim {
+
+struct token_range {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t stride = 1;
+
+  friend bool operator==(const token_range&, const token_range&) = default;
+};
+
+using token_set = std::vector<token_range>;
+
+enum class token_layout { contiguous, zigzag, striped };
+
+std::string_view name_of(token_layout);
+token_layout parse_token_layout(std::string_view text);
+
+/// A sequence must be a multiple of this to be laid out over `ranks`: ranks, or 2 ranks for zigzag. With `parts` the
+/// layout is over ranks / parts and each of its chunks is cut into that many consecutive ones, as USP does.
+std::int64_t layout_unit(token_layout, std::int64_t ranks, std::int64_t parts = 1);
+
+/// The tokens of chunk `chunk` of `chunks` equal chunks. Precondition: sequence is a multiple of layout_unit.
+token_set tokens_of(token_layout, std::int64_t sequence, std::int64_t chunks, std::int64_t chunk);
+
+/// The `count` tokens from place `first` of the list on.
+token_set slice(const token_set&, std::int64_t first, std::int64_t count);
+
+std::int64_t size(const token_set&);
+
+/// Neighbouring ranges that continue each other joined into one.
+token_set joined(const token_set&);
+
+/// The same tokens in ascending order of position, as few ranges as possible: interleaved strides become one range.
+token_set ascending(const token_set&);
+
+/// One kernel call: rows row_first, row_first + row_step, ... of the query block against columns of the key block.
+struct tile {
+  std::int64_t row_first = 0, rows = 0, row_step = 1;
+  std::int64_t col_first = 0, cols = 0, col_step = 1;
+  block_mask mask;
+  bool adds_rows = false;  ///< o, lse or d_q of its rows already hold something
+  bool adds_cols = false;  ///< d_k, d_v of its columns already hold something
+
+  std::int64_t pairs() const { return visible_pairs(mask, rows, cols); }
+};
+
+/// The kernel calls that compute attention of `queries` to `keys`: nothing where no key is visible, one call where the
+/// whole rectangle is; rectangles of neighbouring ranges are merged. A causal call needs equal strides on both sides;
+/// where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
+/// tokens against themselves (a zigzag chunk's own pair) are one causal call. Documents are tiles of their own, as a
+/// variable-length kernel has them in one call.
+std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
+                               bool staircase);
+
+/// Number of (query, key) pairs that are visible: the exact work.
+std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention&);
+
+}  // namespace attnsim

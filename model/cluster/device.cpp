@@ -1,0 +1,326 @@
+#include "model/cluster/device.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "model/config.hpp"
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr name_table<link_kind, 3> link_kinds{{
+    {link_kind::nvlink, "nvlink"},
+    {link_kind::pcie, "pcie"},
+    {link_kind::network, "network"},
+}};
+constexpr name_table<occupancy_kind, 2> occupancy_kinds{{
+    {occupancy_kind::persistent, "persistent"},
+    {occupancy_kind::waves, "waves"},
+}};
+constexpr name_table<pass_kind, 2> measured_passes{{
+    {pass_kind::forward, "forward"},
+    {pass_kind::backward, "backward"},
+}};
+
+double read_share(const config_node& node, std::string_view key, double fallback) {
+  const auto share = node.get<double>(key, fallback);
+  if (share <= 0 || share > 1) node.fail(key, "expected a share above 0 and at most 1");
+  return share;
+}
+
+double read_factor(const config_node& node, std::string_view key) {
+  const auto factor = node.get<double>(key, 1);
+  if (factor < 1) node.fail(key, "expected a factor of at least 1");
+  return factor;
+}
+
+std::vector<double> read_sizes(const config_node& table, std::string_view key) {
+  std::vector<double> sizes;
+  for (const auto& item : table.at(key).items()) {
+    const auto size = item.as<std::int64_t>();
+    if (size < 1 || (!sizes.empty() && static_cast<double>(size) <= sizes.back())) {
+      item.fail("", "expected ascending sizes of at least 1");
+    }
+    sizes.push_back(static_cast<double>(size));
+  }
+  if (sizes.empty()) table.fail(key, "expected at least one size");
+  return sizes;
+}
+
+message_ramp read_ramp(const config_node& node, std::string_view key, message_ramp otherwise) {
+  if (!node.has(key)) return otherwise;
+  const auto ramp = node.at(key);
+  ramp.allow_only({"bytes", "us"});
+  const auto sizes = read_sizes(ramp, "bytes");
+  const auto times = ramp.at("us").items();
+  if (times.size() != sizes.size())
+    ramp.fail("us",
+              fmt::format("expected {} times, one a size, got {}", sizes.size(), times.size()));
+  std::vector<message_ramp::point> points;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    points.push_back({sizes[i], seconds(times[i].as<double>() * 1e-6)});
+  return message_ramp(std::move(points));
+}
+
+transport_profile read_transport(const config_node& node, int multiprocessors) {
+  node.allow_only({"efficiency", "one_way_efficiency", "collective_efficiency",
+                   "all_reduce_efficiency", "all_to_all_efficiency", "shared_efficiency",
+                   "collective_shared_efficiency", "message_share", "latency", "collective_latency",
+                   "step_latency", "ramp", "one_way_ramp", "collective_ramp", "all_reduce_ramp",
+                   "channels", "channel_bandwidth", "slowdown", "uncertainty"});
+  transport_profile transport;
+  transport.efficiency = read_share(node, "efficiency", 1);
+  transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
+  if (node.has("all_to_all_efficiency"))
+    transport.all_to_all_efficiency = read_share(node, "all_to_all_efficiency", 1);
+  transport.collective_efficiency = read_share(node, "collective_efficiency", transport.efficiency);
+  transport.all_reduce_efficiency =
+      read_share(node, "all_reduce_efficiency", transport.collective_efficiency);
+  if (node.has("shared_efficiency"))
+    transport.shared_efficiency = read_share(node, "shared_efficiency", 1);
+  transport.collective_shared_efficiency = transport.shared_efficiency;
+  if (node.has("collective_shared_efficiency"))
+    transport.collective_shared_efficiency = read_share(node, "collective_shared_efficiency", 1);
+  transport.message_share = read_share(node, "message_share", 1);
+  transport.latency = node.get<seconds>("latency", {});
+  transport.collective_latency = node.get<seconds>("collective_latency", {});
+  transport.step_latency = node.get<seconds>("step_latency", {});
+  transport.ramp = read_ramp(node, "ramp", {});
+  transport.one_way_ramp = read_ramp(node, "one_way_ramp", transport.ramp);
+  transport.collective_ramp = read_ramp(node, "collective_ramp", transport.ramp);
+  transport.all_reduce_ramp = read_ramp(node, "all_reduce_ramp", transport.collective_ramp);
+  if (node.has("channels")) transport.channels = node.get_within("channels", 0, multiprocessors);
+  transport.channel_bandwidth = node.get<bandwidth>("channel_bandwidth", {});
+  if (node.has("slowdown")) transport.slowdown = read_factor(node, "slowdown");
+  if (node.has("uncertainty")) transport.uncertainty = read_share(node, "uncertainty", 1);
+  return transport;
+}
+
+/// Appends a list of `count` rates.
+void read_rates(const config_node& list, std::size_t count, flop_rate peak,
+                std::vector<flop_rate>& rates) {
+  const auto items = list.items();
+  if (items.size() != count) {
+    list.fail("", fmt::format("expected {} rates, one a size, got {}", count, items.size()));
+  }
+  for (const auto& item : items) {
+    const auto tflops = item.as<double>();
+    if (tflops <= 0) item.fail("", "expected more than zero");
+    if (tflops * 1e12 > peak.value()) {
+      item.fail("", fmt::format("expected at most the device's peak, {}", to_string(peak)));
+    }
+    rates.push_back(flop_rate(tflops * 1e12));
+  }
+}
+
+kernel_table read_table(const config_node& node, flop_rate peak) {
+  node.allow_only({"pass", "mask", "head_dim", "heads", "square", "rows", "cols", "tflops"});
+  kernel_table table;
+  table.pass = node.get_as("pass", [](auto text) { return find_value(measured_passes, text); });
+  table.mask = node.get_as("mask", parse_mask);
+  table.head_dim = node.get_integer("head_dim", 1);
+  table.heads = node.get_integer("heads", 1);
+  table.square = node.has("square");
+  if (table.square && (node.has("rows") || node.has("cols"))) {
+    node.fail("square", "expected either square, or rows and cols");
+  }
+  table.rows = read_sizes(node, table.square ? "square" : "rows");
+  table.cols = table.square ? table.rows : read_sizes(node, "cols");
+  const auto rates = node.at("tflops");
+  if (table.square) {
+    read_rates(rates, table.rows.size(), peak, table.rates);
+    return table;
+  }
+  const auto lists = rates.items();
+  if (lists.size() != table.rows.size()) {
+    rates.fail("", fmt::format("expected {} lists of rates, one a row size, got {}",
+                               table.rows.size(), lists.size()));
+  }
+  for (const auto& list : lists) read_rates(list, table.cols.size(), peak, table.rates);
+  return table;
+}
+
+kernel_law read_law(const config_node& node) {
+  node.allow_only({"pass", "head_dim", "mask", "group", "tile", "slots", "grouped", "start",
+                   "block", "token", "row", "uneven", "diagonal"});
+  constexpr int most_tokens = 4096, most_slots = 32;
+  return {.pass = node.get_as("pass", [](auto text) { return find_value(measured_passes, text); }),
+          .head_dim = node.get_integer("head_dim", 1),
+          .mask = node.get_as("mask", parse_mask),
+          .group = node.has("group") ? node.get_within("group", 1, most_tokens) : 1,
+          .tile = node.get_within("tile", 1, most_tokens),
+          .slots = node.has("slots") ? node.get_within("slots", 1, most_slots) : 1,
+          .grouped = node.get<bool>("grouped", false),
+          .start = node.get<seconds>("start", {}),
+          .block = node.get<seconds>("block", {}),
+          .token = node.get<seconds>("token"),
+          .row = node.get<seconds>("row", {}),
+          .uneven = node.get<double>("uneven", 0.5),
+          .diagonal = node.get<double>("diagonal", 0)};
+}
+
+void read_occupancy(const config_node& node, kernel_profile& kernel) {
+  if (!node.has("occupancy")) return;
+  const auto read = [](const config_node& from, std::string_view key) {
+    return from.get_as(key, [](auto text) { return find_value(occupancy_kinds, text); });
+  };
+  if (const auto both = node.at("occupancy"); both.is_map()) {
+    both.allow_only({"forward", "backward"});
+    kernel.occupancy = read(both, "forward");
+    kernel.backward_occupancy = read(both, "backward");
+  } else {
+    kernel.occupancy = kernel.backward_occupancy = read(node, "occupancy");
+  }
+}
+
+kernel_profile read_kernel(const config_node& node, flop_rate peak) {
+  node.allow_only({"name", "source", "occupancy", "boost", "staircase", "laws", "tables"});
+  kernel_profile kernel;
+  kernel.name = node.get<std::string>("name");
+  kernel.source = node.get<std::string>("source", "");
+  read_occupancy(node, kernel);
+  kernel.boost = read_factor(node, "boost");
+  kernel.staircase = node.get<bool>("staircase", false);
+  if (node.has("laws")) {
+    for (const auto& law : node.at("laws").items()) kernel.laws.push_back(read_law(law));
+  }
+  if (kernel.laws.empty() || node.has("tables")) {
+    for (const auto& table : node.at("tables").items())
+      kernel.tables.push_back(read_table(table, peak));
+  }
+  return kernel;
+}
+
+std::vector<std::string> names_of(const std::vector<kernel_profile>& kernels) {
+  std::vector<std::string> names;
+  for (const auto& kernel : kernels) names.push_back(kernel.name);
+  return names;
+}
+
+void read_kernels(const config_node& list, device_profile& device) {
+  const auto peak = std::max(device.peak_half, device.peak_fp32);
+  for (const auto& item : list.items()) {
+    auto kernel = read_kernel(item, peak);
+    const auto names = names_of(device.kernels);
+    if (std::find(names.begin(), names.end(), kernel.name) != names.end()) {
+      item.fail("name", "expected a name that no other kernel has");
+    }
+    device.kernels.push_back(std::move(kernel));
+  }
+}
+
+void read_transports(const config_node& node, device_profile& device) {
+  node.allow_only({"nvlink", "pcie", "network"});
+  for (const auto& [kind, name] : link_kinds) {
+    if (!node.has(name)) continue;
+    device.transports[static_cast<int>(kind)] =
+        read_transport(node.at(name), device.multiprocessors);
+  }
+}
+
+idle_start_profile read_idle_start(const config_node& node) {
+  node.allow_only({"launch", "launch_communication", "graph_launch"});
+  return {node.get<seconds>("launch", {}), node.get<seconds>("launch_communication", {}),
+          node.get<seconds>("graph_launch", {})};
+}
+
+uncertainty_profile read_uncertainty(const config_node& node) {
+  node.allow_only({"compute", "communication"});
+  return {read_share(node, "compute", 1), read_share(node, "communication", 1)};
+}
+
+void read_memory(const config_node& node, device_profile& device) {
+  node.allow_only(
+      {"capacity", "bandwidth", "efficiency", "delta_efficiency", "cache", "cache_bandwidth"});
+  device.memory = node.get<byte_count>("capacity");
+  device.memory_bandwidth = node.get<bandwidth>("bandwidth");
+  device.memory_efficiency = read_share(node, "efficiency", 1);
+  device.delta_efficiency = read_share(node, "delta_efficiency", device.memory_efficiency);
+  if (node.has("cache")) {
+    device.cache = node.get<byte_count>("cache");
+    device.cache_bandwidth = node.get<bandwidth>("cache_bandwidth");
+  }
+}
+
+void read_peak(const config_node& node, device_profile& device) {
+  node.allow_only({"half", "fp32"});
+  device.peak_half = node.get<flop_rate>("half");
+  device.peak_fp32 = node.get<flop_rate>("fp32");
+}
+
+}  // namespace
+
+std::string_view name_of(link_kind kind) {
+  return find_name(link_kinds, kind);
+}
+link_kind parse_link_kind(std::string_view text) {
+  return find_value(link_kinds, text);
+}
+
+seconds message_ramp::of(double bytes) const {
+  const auto known = points();
+  if (known.empty()) return {};
+  const auto above =
+      std::find_if(known.begin(), known.end(), [&](const point& p) { return p.bytes >= bytes; });
+  if (above == known.end()) return known.back().time;
+  if (above == known.begin()) return above->time;
+  const auto below = std::prev(above);
+  return below->time +
+         (bytes - below->bytes) / (above->bytes - below->bytes) * (above->time - below->time);
+}
+
+std::span<const message_ramp::point> message_ramp::points() const {
+  return points_ ? std::span<const point>(*points_) : std::span<const point>();
+}
+
+double transport_profile::limited(double share, bandwidth link) const {
+  if (channel_bandwidth == bandwidth() || channels == 0) return share;
+  return std::min(share, static_cast<double>(channels) * channel_bandwidth.value() / link.value());
+}
+
+seconds device_profile::memory_time(byte_count traffic, int calls) const {
+  return calls * kernel_launch +
+         traffic / (traffic <= cache ? cache_bandwidth : memory_bandwidth * memory_efficiency);
+}
+
+seconds device_profile::delta_time(byte_count traffic) const {
+  return kernel_launch + traffic / (memory_bandwidth * delta_efficiency);
+}
+
+const kernel_profile* device_profile::kernel(const std::string& wanted) const {
+  if (wanted.empty()) return kernels.empty() ? nullptr : &kernels.front();
+  for (const auto& candidate : kernels) {
+    if (candidate.name == wanted) return &candidate;
+  }
+  if (kernels.empty()) {
+    throw input_error("kernel", wanted, fmt::format("{} has no measured kernels", name));
+  }
+  throw input_error("kernel", wanted,
+                    fmt::format("expected one of: {}", fmt::join(names_of(kernels), ", ")));
+}
+
+device_profile read_device(const config_node& root) {
+  constexpr int most_multiprocessors = 1'000'000;
+  root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
+                   "kernel_launch", "communication_slowdown", "idle_start", "uncertainty",
+                   "transports", "kernels"});
+  device_profile device;
+  device.name = root.get<std::string>("name");
+  device.source = root.get<std::string>("source", "");
+  read_peak(root.at("peak"), device);
+  read_memory(root.at("memory"), device);
+  device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);
+  device.roofline_efficiency = read_share(root, "roofline_efficiency", 1);
+  device.kernel_launch = root.get<seconds>("kernel_launch", {});
+  device.communication_slowdown = read_factor(root, "communication_slowdown");
+  if (root.has("idle_start")) device.idle_start = read_idle_start(root.at("idle_start"));
+  if (root.has("uncertainty")) device.uncertainty = read_uncertainty(root.at("uncertainty"));
+  if (root.has("transports")) read_transports(root.at("transports"), device);
+  if (root.has("kernels")) read_kernels(root.at("kernels"), device);
+  return device;
+}
+
+}  // namespace attnsim

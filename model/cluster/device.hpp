@@ -1,0 +1,232 @@
+// A device profile: what one accelerator can do, every number with its source in topologies/devices/NAME.yaml. Nothing
+// about a device is in code. Peaks and sizes come from data sheets, kernel tables and fixed costs from measurements.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/attention/attention.hpp"
+#include "model/units.hpp"
+
+namespace attnsim {
+
+class config_node;
+
+/// Measured rates of one kernel for one pass, mask and head dimension, over block shapes. Rates count the useful
+/// operations only: 4 (forward) or 10 (backward) x visible pairs x heads x batch x head_dim, half the square under a
+/// causal mask.
+struct kernel_table {
+  pass_kind pass = pass_kind::forward;
+  mask_kind mask = mask_kind::full;
+  std::int64_t head_dim = 128;
+  std::int64_t heads = 0;    ///< batch x query heads of the measurement
+  std::vector<double> rows;  ///< ascending; the same as cols for `square` tables
+  std::vector<double> cols;  ///< ascending
+  bool square = false;  ///< measured at rows = cols only: rates[i] belongs to rows[i] x cols[i]
+  std::vector<flop_rate> rates;  ///< rows.size() x cols.size(), row-major, unless square
+};
+
+/// A kernel's time under a mask from its thread blocks, which all take a tile of rows (forward) or columns (backward) of one head and
+/// loop over what it sees:
+///   a block takes  block + token x length of its loop
+///   a full mask    start + waves x a block, as many waves as whole rounds of tiles over all slots
+///   a triangle     start + the longest block, or the mean of all tiles on a slot + uneven x a mean block
+///   backward       and row for every row of every head: what is done before and after
+/// cost/kernel.hpp says how other shapes are read.
+struct kernel_law {
+  pass_kind pass = pass_kind::forward;
+  std::int64_t head_dim = 128;
+  mask_kind mask = mask_kind::full;
+  int group = 1;         ///< query heads of a K/V head
+  int tile = 128;        ///< tokens
+  int slots = 1;         ///< blocks at once on a multiprocessor
+  bool grouped = false;  ///< a backward block loops over all query heads of its K/V head
+  seconds start;
+  seconds block;
+  seconds token;
+  seconds row;
+  double uneven = 0.5;
+  double diagonal = 0;  ///< part of a tile by which the loops of a triangle are longer
+};
+
+/// How a kernel occupies the multiprocessors, which decides what happens when communication starts beside it.
+enum class occupancy_kind {
+  persistent,  ///< one block a multiprocessor for the whole kernel: a later kernel waits for its end
+  waves,       ///< many short blocks: a later kernel of higher priority gets in at the next wave
+};
+
+struct kernel_profile {
+  std::string name;
+  std::string source;
+  occupancy_kind occupancy = occupancy_kind::waves;
+  occupancy_kind backward_occupancy = occupancy_kind::waves;
+  double boost = 1;        ///< its time in the tables over that after an idle start
+  bool staircase = false;  ///< takes causal masks with different strides on both sides in one call
+  std::vector<kernel_law> laws;  ///< a pass that has one is not read from the tables
+  std::vector<kernel_table> tables;
+};
+
+/// What a message takes beyond its latency and its bytes at their rate, as pipelines fill and protocols change with the
+/// size: as measured, linear between sizes, below the first as there, above the last as there. Copies share the points.
+class message_ramp {
+ public:
+  struct point {
+    double bytes = 0;
+    seconds time;  ///< below zero where a message is faster than the rest of the law has it
+
+    friend auto operator<=>(const point&, const point&) = default;
+  };
+
+  message_ramp() = default;  ///< nothing
+  /// By ascending size.
+  explicit message_ramp(std::vector<point> points)
+      : points_(std::make_shared<const std::vector<point>>(std::move(points))) {}
+
+  seconds of(double bytes) const;
+  std::span<const point> points() const;
+
+ private:
+  std::shared_ptr<const std::vector<point>> points_;
+};
+
+/// How NCCL moves data over one kind of link. A message of n bytes takes
+///   latency + ramp of n + n / rate,   rate = efficiency x link bandwidth
+struct transport_profile {
+  double efficiency = 1;          ///< share of the link bandwidth that a large send/recv reaches
+  double one_way_efficiency = 1;  ///< the same where nothing comes the other way
+  /// The same for an all-to-all among more than two, whose many flows may meet in PCIe switches and host bridges; zero: as
+  /// `efficiency`.
+  double all_to_all_efficiency = 0;
+  double collective_efficiency = 1;  ///< the same for a large ring collective
+  double all_reduce_efficiency = 1;  ///< the same for a large ring all-reduce
+  /// The share that several flows at once reach together, where one alone does not fill the link (a communicator's channels
+  /// or its host thread limit it); no more than the share of one: they divide that.
+  double shared_efficiency = 0;
+  double collective_shared_efficiency = 0;  ///< the same for ring collectives
+  /// What one of two messages that a rank sends together (K and V, O and its log-sum-exp) gets of their rate: they divide
+  /// the channels' warps, and a long one keeps its part when a short one has ended.
+  double message_share = 1;
+  seconds latency;             ///< one send/recv or all-to-all, beyond the links' own latency
+  seconds collective_latency;  ///< fixed cost of one other collective
+  seconds step_latency;  ///< cost of one step of a ring collective, beyond the links' own latency
+  message_ramp ramp;     ///< with a ramp for each of the efficiencies
+  message_ramp one_way_ramp;
+  message_ramp collective_ramp;
+  message_ramp all_reduce_ramp;
+  int channels = 0;  ///< multiprocessors that a send/recv or collective occupies while it runs
+  /// What one channel carries at most each way; zero: no limit.
+  bandwidth channel_bandwidth;
+  /// Factor on the time of a kernel beside it; zero: the device's communication_slowdown.
+  double slowdown = 0;
+  double uncertainty = 0;  ///< as uncertainty_profile's, of this transport; zero: the device's
+
+  /// The share of the link bandwidth that a large all-to-all among so many reaches.
+  double all_to_all_share(std::size_t members) const {
+    return members > 2 && all_to_all_efficiency > 0 ? all_to_all_efficiency : efficiency;
+  }
+  /// The share of `link` that a send/recv reaches with its channels.
+  double limited(double share, bandwidth link) const;
+};
+
+/// A run that begins on idle devices, as a measured one does: the host launches one operation after the other, and cool
+/// devices run faster than under the sustained load under which kernel tables are measured.
+struct idle_start_profile {
+  seconds launch;                ///< the host's time for a local operation
+  seconds launch_communication;  ///< and for one that communicates
+  seconds graph_launch;          ///< or for all of them as one CUDA graph
+};
+
+/// One of many, the host ahead of the device; or on an idle device, its operations launched one by one or as a CUDA graph.
+enum class run_start { in_sequence, idle, idle_graph };
+
+enum class link_kind { nvlink, pcie, network };
+
+std::string_view name_of(link_kind);
+link_kind parse_link_kind(
+    std::string_view text);  ///< throws std::invalid_argument that lists the names
+
+/// Relative half-widths of a 90 % interval around what the profile predicts.
+struct uncertainty_profile {
+  double compute = 0;        ///< of kernel times
+  double communication = 0;  ///< of exposed communication
+};
+
+struct device_profile {
+  std::string name;
+  std::string source;
+  flop_rate peak_half;  ///< bf16 and fp16, dense
+  flop_rate peak_fp32;
+  byte_count memory;
+  bandwidth memory_bandwidth;
+  double memory_efficiency = 1;    ///< share of it that merge, convert and accumulate reach
+  double delta_efficiency = 1;     ///< and delta, which sums over rows
+  byte_count cache;                ///< zero: not told apart from the memory
+  bandwidth cache_bandwidth;       ///< what operations reach whose data fit in it
+  double roofline_efficiency = 1;  ///< share of the peak assumed where no kernel table applies
+  int multiprocessors = 0;
+  seconds kernel_launch;  ///< gap that one kernel call costs on its stream
+  double communication_slowdown =
+      1;  ///< factor on a kernel's time while communication runs beside it
+  transport_profile transports[3];  ///< by link_kind
+  idle_start_profile idle_start;
+  run_start start = run_start::in_sequence;  ///< of the runs that predictions are for
+  uncertainty_profile uncertainty;
+  std::vector<kernel_profile> kernels;  ///< the first is the default
+
+  flop_rate peak(data_type type) const { return type == data_type::fp32 ? peak_fp32 : peak_half; }
+  const transport_profile& transport(link_kind kind) const {
+    return transports[static_cast<int>(kind)];
+  }
+  /// Of calls that read and write so many bytes together and compute next to nothing.
+  seconds memory_time(byte_count traffic, int calls = 1) const;
+  /// The same of one that computes delta.
+  seconds delta_time(byte_count traffic) const;
+  /// Factor on the time of a kernel while communication over such links runs beside it.
+  double slowdown(link_kind kind) const {
+    return transport(kind).slowdown > 0 ? transport(kind).slowdown : communication_slowdown;
+  }
+  /// Of communication over such links.
+  double communication_uncertainty(link_kind kind) const {
+    return transport(kind).uncertainty > 0 ? transport(kind).uncertainty
+                                           : uncertainty.communication;
+  }
+  /// The kernel called `name`, or the first when empty; nullptr when there are no tables (roofline only). Throws
+  /// input_error that lists the names.
+  const kernel_profile* kernel(const std::string& name) const;
+};
+
+/// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak. Shares and factors
+/// default to 1, fixed costs to zero, the efficiencies to efficiency or collective_efficiency, ramps alike (one_way_ramp,
+/// collective_ramp, all_reduce_ramp: the first two to ramp, the last to collective_ramp); the rest of `peak`, `memory` and
+/// `multiprocessors` is required:
+///
+///   name: example
+///   source: where the numbers are from
+///   peak: {half: 989 TFLOP/s, fp32: 67 TFLOP/s}
+///   memory: {capacity: 80 GiB, bandwidth: 3.35 TB/s, efficiency: 0.9}
+///   multiprocessors: 132
+///   roofline_efficiency: 0.6
+///   kernel_launch: 4 us
+///   communication_slowdown: 1.1
+///   idle_start: {launch: 6 us, launch_communication: 60 us, graph_launch: 20 us}
+///   uncertainty: {compute: 0.1, communication: 0.25}
+///   transports:
+///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
+///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1}
+///   kernels:
+///   - name: fa3
+///     source: where the table is from
+///     occupancy: persistent            # or {forward: persistent, backward: waves}
+///     boost: 1.05
+///     staircase: false
+///     laws:
+///     - {pass: forward, head_dim: 128, mask: causal, tile: 128, slots: 1, grouped: false, start: 3 us, block: 3 us, token: 12.6 ns,
+///        row: 0 ns, uneven: 0.5, diagonal: 0.5}
+///     tables:
+///     - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [1024, 2048], tflops: [400, 500]}
+///     - {pass: backward, mask: full, head_dim: 128, heads: 32, rows: [512, 1024], cols: [512], tflops: [[300], [350]]}
+device_profile read_device(const config_node&);
+
+}  // namespace attnsim

@@ -1,0 +1,43 @@
+// A PCIe tree: devices and NICs hang on switches, switches on sockets, and every two sockets are
+// joined. Switches fill with devices in order and spread over the sockets in equal runs; a NIC
+// hangs on the switch of its first device.
+#pragma once
+
+#include "model/cluster/nodes/node_kind.hpp"
+
+namespace attnsim {
+
+class pcie_tree {
+ public:
+  /// Reads from `node`, whose keys the caller has checked:
+  ///   bandwidth, latency                of every link of a device, each direction
+  ///   devices_per_switch
+  ///   uplink_bandwidth                  of a switch to its socket (default: bandwidth)
+  ///   sockets                           (default: 1)
+  ///   socket_bandwidth, socket_latency  between two sockets; needed with more than one
+  pcie_tree(const config_node& node, const node_shape&);
+
+  void build(network&, const node_vertices&) const;
+  int links() const;
+
+  /// Append links, numbered from the tree's first.
+  void between(int from, int to, std::vector<link_id>& path) const;
+  void to_nic(int device, std::vector<link_id>& path) const;
+  void from_nic(int device, std::vector<link_id>& path) const;
+
+ private:
+  int leaf_of_nic(int nic) const { return shape_.devices + nic; }
+  int leaves() const { return shape_.devices + shape_.nics.per_node; }
+  int switch_of(int leaf) const;
+  int socket_of(int pcie_switch) const { return pcie_switch * sockets_ / switches_; }
+  void climb(int from_leaf, int to_leaf, std::vector<link_id>& path) const;
+
+  node_shape shape_;
+  int devices_per_switch_;
+  int switches_;
+  int sockets_;
+  bandwidth rate_, uplink_rate_, socket_rate_;
+  seconds latency_, socket_latency_;
+};
+
+}  // namespace attnsim

@@ -1,0 +1,189 @@
+#include "model/cost/analytic.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace attnsim {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// How long a flow takes: a fixed latency, then bytes at the time per byte of its slowest links.
+struct flow_time {
+  flow_latency latency;
+  double per_byte = 0;
+  std::vector<link_id> slowest;  ///< sorted
+};
+
+/// A rank's communication in one pattern: the slower of what it sends and receives.
+flow_time time_of(const instance& i, int pattern, int rank) {
+  const auto& communication = i.communication();
+  std::vector<link_use> uses;
+  flow_time t;
+  for (const int flow :
+       {communication.sent(pattern, rank), communication.received(pattern, rank)}) {
+    if (flow < 0) continue;
+    const auto form = communication.form(pattern, flow);
+    t.latency = std::max(t.latency, form.latency);
+    t.per_byte = std::max(t.per_byte, 1 / form.rate_limit);
+    uses.insert(uses.end(), form.uses.begin(), form.uses.end());
+  }
+  const auto per_byte = [&](const link_use& use) {
+    return communication.load(pattern, use.link) /
+           i.on().network.links()[use.link].capacity.value();
+  };
+  for (const auto& use : uses) t.per_byte = std::max(t.per_byte, per_byte(use));
+  for (const auto& use : uses) {
+    if (per_byte(use) >= t.per_byte * (1 - 1e-9)) t.slowest.push_back(use.link);
+  }
+  std::sort(t.slowest.begin(), t.slowest.end());
+  return t;
+}
+
+bool intersect(const std::vector<link_id>& a, const std::vector<link_id>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&](link_id l) { return std::binary_search(b.begin(), b.end(), l); });
+}
+
+class one_rank {
+ public:
+  one_rank(const instance& i, int rank)
+      : instance_(i), rank_(rank), streams_(i.program().streams.size()) {
+    for (int p = 0; p < i.communication().patterns(); ++p) times_.push_back(time_of(i, p, rank));
+    const auto& program = i.program().program;
+    for (std::size_t op = 0; op < program.size(); ++op) {
+      streams_[static_cast<std::size_t>(program[op].stream)].operations.push_back(op);
+    }
+  }
+
+  analytic_estimate run() {
+    while (true) {
+      while (start_ready()) {
+      }
+      const double step = time_to_next();
+      if (step == never) break;
+      advance(step);
+    }
+    return {seconds(now_), seconds(compute_), rank_};
+  }
+
+ private:
+  struct stream {
+    std::vector<std::size_t> operations;
+    std::size_t completed = 0;
+    bool busy = false;
+    double fixed = 0;   ///< seconds of latency or computation left
+    double shared = 0;  ///< seconds of a link to itself left after that
+    const std::vector<link_id>* slowest = nullptr;
+  };
+
+  bool start_ready() {
+    bool any = false;
+    for (auto& s : streams_) {
+      if (s.busy || s.completed == s.operations.size() || !ready(s.operations[s.completed]))
+        continue;
+      start(s, s.operations[s.completed]);
+      any = true;
+    }
+    return any;
+  }
+
+  bool ready(std::size_t op) const {
+    const auto& needs = instance_.program().program[op].needs;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i].completed < needs[i]) return false;
+    }
+    return true;
+  }
+
+  void start(stream& s, std::size_t op) {
+    const int pattern = instance_.communication().pattern_of(op);
+    s.shared = 0;
+    if (pattern < 0) {
+      s.fixed = instance_.local_time(op, rank_).value();
+      compute_ += s.fixed;
+    } else {
+      const auto& t = times_[static_cast<std::size_t>(pattern)];
+      const auto& o = instance_.program().program[op];
+      const auto& transport =
+          instance_.on().device.transport(instance_.communication().transport(pattern));
+      const double bytes = static_cast<double>(instance_.work().bytes_sent(o, rank_).value()) *
+                           stretch(instance_.work(), o, transport);
+      s.fixed = t.latency.of(bytes).value();
+      s.shared = bytes * t.per_byte;
+      s.slowest = &t.slowest;
+    }
+    s.busy = s.fixed > 0 || s.shared > 0;
+    if (!s.busy) ++s.completed;
+  }
+
+  /// Transfers in progress that have a slowest link in common with this one, itself included.
+  int sharers(const stream& s) const {
+    return static_cast<int>(
+        std::count_if(streams_.begin(), streams_.end(), [&](const stream& other) {
+          return other.busy && other.fixed <= 0 && other.shared > 0 &&
+                 intersect(*other.slowest, *s.slowest);
+        }));
+  }
+
+  double time_left(const stream& s) const { return s.fixed > 0 ? s.fixed : s.shared * sharers(s); }
+
+  double time_to_next() const {
+    double next = never;
+    for (const auto& s : streams_) {
+      if (s.busy) next = std::min(next, time_left(s));
+    }
+    return next;
+  }
+
+  void advance(double step) {
+    std::vector<double> left(streams_.size());
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      const auto& s = streams_[i];
+      if (!s.busy) continue;
+      const double rest = 1 - step / time_left(s);
+      left[i] = rest < 1e-12 ? 0 : rest;
+    }
+    now_ += step;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      auto& s = streams_[i];
+      if (!s.busy) continue;
+      (s.fixed > 0 ? s.fixed : s.shared) *= left[i];
+      if (s.fixed <= 0 && s.shared <= 0) s.busy = false, ++s.completed;
+    }
+  }
+
+  const instance& instance_;
+  int rank_;
+  std::vector<flow_time> times_;
+  std::vector<stream> streams_;
+  double now_ = 0;
+  double compute_ = 0;
+};
+
+/// Ranks that may end last: under a full mask all are alike but those on the diagonal of a grid transpose; else the ends
+/// and the middle of the sequence, and on a grid its corners.
+std::vector<int> candidates(const instance& i) {
+  const auto& grid = i.program().grid;
+  const int last = i.ranks() - 1;
+  std::vector<int> different;
+  for (const int rank : {0, std::min(1, last), i.ranks() / 2, grid.extent(1) - 1,
+                         i.ranks() - grid.extent(1), last}) {
+    if (std::find(different.begin(), different.end(), rank) == different.end())
+      different.push_back(rank);
+  }
+  return different;
+}
+
+}  // namespace
+
+analytic_estimate estimate(const instance& i) {
+  analytic_estimate slowest;
+  for (const int rank : candidates(i)) {
+    const auto e = one_rank(i, rank).run();
+    if (e.time > slowest.time) slowest = e;
+  }
+  return slowest;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,30 @@
+// The closed form: the time of a schedule without simulating its cluster. One rank is followed through its program as if
+// all others were in the same state, so an exchange starts when this rank reaches it. That is exact where ranks are alike
+// and links are not contended by different patterns; elsewhere it is the estimate that prunes a search.
+//
+//   an operation starts when its stream is free and what it needs (schedule.hpp) is complete
+//   local          local_costs::time over the device's speed
+//   communication  latency + bytes x max over its links (load of all flows of its pattern / capacity); operations in
+//                  progress at once that have a slowest link in common share it equally
+//
+// For the basic schedules this evaluates to the formulas
+//   ring forward      c_0 + ... : sum over s < P-1 of max(c_s, x) + c_{P-1}       x = latency + 2 kv / bandwidth
+//   attention2d       latencies + (gathers + reductions) / bandwidth + c
+// Launch order and multiprocessors (simulator.hpp) are not modelled.
+#pragma once
+
+#include "model/cost/instance.hpp"
+
+namespace attnsim {
+
+struct analytic_estimate {
+  seconds time;
+  seconds compute;
+  int rank = 0;  ///< the one that ends last among the ranks that were followed
+
+  seconds exposed_communication() const { return time - compute; }
+};
+
+analytic_estimate estimate(const instance&);
+
+}  // namespace attnsim

@@ -1,0 +1,65 @@
+// One question with all that its readers need, built once: a strategy for an attention problem on a cluster, for one pass.
+// The closed form, the simulator and the executor read the same instance.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "model/cluster/cluster.hpp"
+#include "model/cost/local.hpp"
+#include "model/cost/transfer.hpp"
+#include "model/cost/workload.hpp"
+#include "model/schedule/strategy.hpp"
+
+namespace attnsim {
+
+class instance {
+ public:
+  /// The cluster is kept by reference. `s` is completed (schedules.hpp); `pass` is forward or backward. Throws infeasible
+  /// and input_error as placement, workload and device do.
+  instance(const cluster&, const attention&, const strategy& s, pass_kind pass);
+  /// On ranks that are placed already, wherever the strategy says.
+  instance(const placed_ranks&, const attention&, const strategy& s, pass_kind pass);
+  /// A schedule of one's own, for studies and tests; of the strategy the rest counts: tokens,
+  /// placement, kernel.
+  instance(const cluster&, const attention&, const strategy&, schedule);
+  instance(const instance&) = delete;
+
+  const cluster& on() const { return cluster_; }
+  const strategy& chosen() const { return strategy_; }
+  const schedule& program() const { return schedule_; }
+  const workload& work() const { return workload_; }
+  const transfers& communication() const { return transfers_; }
+  const local_costs& costs() const { return costs_; }
+  int ranks() const { return schedule_.grid.ranks(); }
+  int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
+  double speed_of(int rank) const {
+    return cluster_.device_speed[static_cast<std::size_t>(device_of(rank))];
+  }
+
+  /// Time of the local operation program()[op] on `rank`'s device.
+  seconds local_time(std::size_t op, int rank) const {
+    return local_times_ ? local_times_(op, rank) : costs_.time(op, rank) / speed_of(rank);
+  }
+  /// Times other than the cost model's: measured ones, or a study's.
+  void use_local_times(std::function<seconds(std::size_t op, int rank)> times) {
+    local_times_ = std::move(times);
+  }
+  /// All ranks take equally long for every operation, but for their devices' speed.
+  bool same_on_all_ranks() const { return !local_times_ && workload_.same_on_all_ranks(); }
+
+ private:
+  instance(const placed_ranks&, const attention&, const strategy&, schedule&&);
+
+  const cluster& cluster_;
+  strategy strategy_;
+  const kernel_profile* kernel_;
+  schedule schedule_;
+  std::vector<int> devices_;
+  workload workload_;
+  transfers transfers_;
+  local_costs costs_;
+  std::function<seconds(std::size_t, int)> local_times_;
+};
+
+}  // namespace attnsim

@@ -1,0 +1,326 @@
+#include "model/cost/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "model/error.hpp"
+
+namespace attnsim {
+namespace {
+
+bool rows_overlap(const tile& a, const tile& b) {
+  return a.row_first < b.row_first + b.rows * b.row_step &&
+         b.row_first < a.row_first + a.rows * a.row_step &&
+         (a.row_step != b.row_step || a.row_step == 1 ||
+          a.row_first % a.row_step == b.row_first % b.row_step);
+}
+
+bool cols_overlap(const tile& a, const tile& b) {
+  return a.col_first < b.col_first + b.cols * b.col_step &&
+         b.col_first < a.col_first + a.cols * a.col_step &&
+         (a.col_step != b.col_step || a.col_step == 1 ||
+          a.col_first % a.col_step == b.col_first % b.col_step);
+}
+
+/// Marks the tiles that meet rows or columns an earlier one has written; most meet the latest.
+void mark_accumulation(std::vector<tile>& tiles, bool rows_hold, bool cols_hold) {
+  for (auto t = tiles.rbegin(); t != tiles.rend(); ++t) {
+    t->adds_rows = rows_hold || std::any_of(t + 1, tiles.rend(), [&](const tile& earlier) {
+                     return rows_overlap(earlier, *t);
+                   });
+    t->adds_cols = cols_hold || std::any_of(t + 1, tiles.rend(), [&](const tile& earlier) {
+                     return cols_overlap(earlier, *t);
+                   });
+  }
+}
+
+bool adds(const tile& t, const operand& result) {
+  return is_key_side(result.what) ? t.adds_cols : t.adds_rows;
+}
+
+std::int64_t tokens_of(const tile& t, const operand& result) {
+  return is_key_side(result.what) ? t.cols : t.rows;
+}
+
+/// Visible pairs if the sequence had so many tokens.
+std::int64_t pairs_of(attention a, std::int64_t tokens) {
+  a.sequence = tokens;
+  a.padding = 0;
+  const token_set all{{0, tokens, 1}};
+  return visible_pairs(all, all, a);
+}
+
+precision format_of(const schedule& s, const operand& o) {
+  return s.buffer_of(o).format;
+}
+
+}  // namespace
+
+std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::int64_t ranks,
+                             std::int64_t parts) {
+  const auto unit = layout_unit(layout, ranks, parts);
+  return (sequence + unit - 1) / unit * unit;
+}
+
+void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
+                    std::int64_t parts) {
+  const auto padded = padded_sequence(a.sequence, layout, ranks, parts);
+  if (padded == a.sequence) return;
+  const auto more = [](std::int64_t all, std::int64_t useful) {
+    return percent(static_cast<double>(all - useful) / static_cast<double>(useful));
+  };
+  throw infeasible(fmt::format(
+      "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({} "
+      "more "
+      "tokens, {} more work)",
+      a.sequence, layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - a.sequence,
+      padded, more(padded, a.sequence), more(pairs_of(a, padded), pairs_of(a, a.sequence))));
+}
+
+workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase,
+                   merge_kind merges)
+    : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase), merges_(merges) {
+  check(a);
+  const int parts = s.grid.extent_of(s.head_axis);
+  require_layout(a, layout, s.chunk_total(), parts);
+  const auto all = all_heads(a);
+  if (!can_share(all, s.tensor_parallel) ||
+      !can_share(share_of(all, s.tensor_parallel, 0), parts)) {
+    throw infeasible(fmt::format(
+        "--ulysses: '{}': {} query and {} K/V heads over {} tensor-parallel ranks can't be shared",
+        parts, a.heads, a.kv_heads, s.tensor_parallel));
+  }
+  even_heads_ = shares_evenly(all, s.tensor_parallel) &&
+                shares_evenly(share_of(all, s.tensor_parallel, 0), parts);
+  for (const auto form : {head_form::all, head_form::share, head_form::dealt})
+    slot_heads_[static_cast<std::size_t>(form)] = heads(0, form);
+}
+
+/// Consecutive chunks along the head axis are the parts of one slot.
+token_set workload::tokens_of_slot(int slot) const {
+  const int parts = schedule_->chunks_in_slot(head_form::share);
+  return tokens_of(layout_, attention_.sequence, schedule_->chunk_total() / parts, slot);
+}
+
+token_set workload::tokens_of_chunk(int chunk) const {
+  const int parts = schedule_->chunks_in_slot(head_form::share);
+  const auto slot = tokens_of_slot(chunk / parts);
+  return parts == 1 ? slot : slice(slot, chunk % parts * chunk_tokens(), chunk_tokens());
+}
+
+token_set workload::tokens(int rank, const operand& o) const {
+  const auto form = schedule_->buffer_of(o).heads;
+  const int parts = schedule_->chunks_in_slot(form);
+  token_set all;
+  for (const int chunk : schedule_->first_chunks(rank, o)) {
+    const auto part =
+        form == head_form::share ? tokens_of_slot(chunk / parts) : tokens_of_chunk(chunk);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return o.at.ascending ? ascending(all) : all;
+}
+
+head_range workload::heads(int rank, head_form form, int slot) const {
+  const auto& s = *schedule_;
+  const auto own = share_of(all_heads(attention_), s.tensor_parallel, rank % s.tensor_parallel);
+  if (form == head_form::all) return own;
+  const int place = form == head_form::dealt ? slot : s.grid.place_in_group(rank, s.head_axis);
+  return share_of(own, s.grid.extent_of(s.head_axis), place);
+}
+
+std::int64_t workload::heads_of_slot(tensor t, head_form form) const {
+  const auto& largest = slot_heads_[static_cast<std::size_t>(form)];
+  return is_key_side(t) ? largest.keys : largest.queries;
+}
+
+std::int64_t workload::format_bytes(tensor t, precision format) const {
+  return format == precision::fp32 || is_statistic(t) ? 4 : element_bytes(attention_.dtype);
+}
+
+std::int64_t workload::token_bytes(tensor t, precision format, head_form form) const {
+  const auto elements = is_statistic(t) ? 1 : attention_.head_dim;
+  return attention_.batch * heads_of_slot(t, form) * elements * format_bytes(t, format);
+}
+
+byte_count workload::bytes(const operand& o) const {
+  const auto& b = schedule_->buffer_of(o);
+  return byte_count(schedule_->slot_count(o) * slot_tokens(b.heads) *
+                    token_bytes(o.what, b.format, b.heads));
+}
+
+byte_count workload::bytes(const buffer& b) const {
+  return byte_count(schedule_->grid.extent_of(b.slots) * slot_tokens(b.heads) *
+                    token_bytes(b.what, b.format, b.heads));
+}
+
+byte_count workload::bytes_sent(const operation& op, int rank) const {
+  byte_count read;
+  for (const auto& o : op.reads) read += bytes(o);
+  const std::int64_t members = schedule_->grid.extent_of(op.axes);
+  switch (op.kind) {
+    case op_kind::shift:
+    case op_kind::transpose:
+      return schedule_->send_peer(op, rank) == rank ? byte_count() : read;
+    case op_kind::all_gather:
+      return read * (members - 1);
+    case op_kind::reduce_scatter:
+    case op_kind::all_to_all:
+      return read / members * (members - 1);
+    default:
+      return {};
+  }
+}
+
+byte_count workload::bytes_sent(int rank) const {
+  byte_count total;
+  for (const auto& op : schedule_->program) total += bytes_sent(op, rank);
+  return total;
+}
+
+std::vector<tile> workload::tiles(const operation& op, int rank) const {
+  auto result = kernel_tiles(tokens(rank, find(op.reads, tensor::q)),
+                             tokens(rank, find(op.reads, tensor::k)), attention_, staircase_);
+  const bool forward = op.kind == op_kind::attention;
+  mark_accumulation(result, contains(op.reads, forward ? tensor::o : tensor::d_q),
+                    !forward && contains(op.reads, tensor::d_k));
+  return result;
+}
+
+int workload::tile_variant(const operation& op, int rank) const {
+  if (same_on_all_ranks()) return 0;
+  const bool plain = attention_.padding == 0 && attention_.window == 0 &&
+                     attention_.documents.empty() && even_heads_;
+  if (!plain) return -1;
+  const auto& q = find(op.reads, tensor::q);
+  const auto& k = find(op.reads, tensor::k);
+  if (schedule_->slot_count(q) > 1 || schedule_->slot_count(k) > 1) return -1;
+  const int query = schedule_->first_chunk(rank, q), key = schedule_->first_chunk(rank, k);
+  return query == key ? 0 : key < query ? 1 : 2;
+}
+
+/// A token's share of what unfused operations read and write beyond a fused merge: the partial in fp32 (1), its difference
+/// to the output (2), times its weight (2), and the sum (2). Log-sum-exps are small.
+std::int64_t workload::merge_bytes(tensor what, head_form form) const {
+  constexpr int further_passes = 7;
+  if (merges_ == merge_kind::fused || what != tensor::o) return 0;
+  return further_passes * token_bytes(what, precision::fp32, form);
+}
+
+/// What a token has in memory at once in an unfused merge beside its operands, all fp32: the partial, its difference to the
+/// output, and that times its weight; then the sum in place of the difference.
+std::int64_t workload::merge_scratch(tensor what, head_form form) const {
+  constexpr int at_once = 3;
+  if (merges_ == merge_kind::fused || what != tensor::o) return 0;
+  return at_once * token_bytes(what, precision::fp32, form);
+}
+
+bool workload::merges_in_place(const operation& op) const {
+  const auto& first = find(op.reads, tensor::o);
+  if (format_of(*schedule_, first) != precision::fp32) return false;
+  const auto reads_it = [&](const operation& other) {
+    return std::any_of(other.reads.begin(), other.reads.end(),
+                       [&](const operand& o) { return o.buffer == first.buffer; });
+  };
+  return std::none_of(schedule_->program.begin(), schedule_->program.end(),
+                      [&](const operation& other) { return &other != &op && reads_it(other); });
+}
+
+memory_calls workload::memory_calls_of(const operation& op) const {
+  memory_calls use;
+  for (const auto* list : {&op.reads, &op.writes}) {
+    for (const auto& o : *list) use.traffic += bytes(o);
+  }
+  use.count = static_cast<int>(op.writes.size());
+  if (op.kind != op_kind::merge && op.kind != op_kind::accumulate) return use;
+  const bool in_place = op.kind == op_kind::merge && merges_in_place(op);
+  for (const auto& sum : op.writes) {
+    const auto form = schedule_->buffer_of(sum).heads;
+    const auto tokens = schedule_->slot_count(sum) * slot_tokens(form);
+    int parts = 0;
+    for (const auto& o : op.reads) {
+      if (o.what == sum.what) parts += schedule_->slot_count(o) / schedule_->slot_count(sum);
+    }
+    const auto format = in_place ? precision::fp32 : format_of(*schedule_, sum);
+    const auto a_token = 2 * token_bytes(sum.what, format, form) + merge_bytes(sum.what, form);
+    use.traffic += byte_count((parts - 1) * tokens * a_token);
+    if (!is_statistic(sum.what)) use.additions += parts - 1;
+  }
+  use.count += use.additions;
+  return use;
+}
+
+precision workload::result_format(const operation& op, const tile& t) const {
+  const bool in_place = std::all_of(op.writes.begin(), op.writes.end(), [&](const operand& o) {
+    return is_statistic(o.what) || (!adds(t, o) && format_of(*schedule_, o) == precision::fp32);
+  });
+  return in_place ? precision::fp32 : precision::storage;
+}
+
+bool workload::uses_scratch(const operation& op, const tile& t, const operand& result) const {
+  return adds(t, result) || format_bytes(result.what, format_of(*schedule_, result)) !=
+                                format_bytes(result.what, result_format(op, t));
+}
+
+memory_calls workload::accumulation_of(const operation& op, const tile& t) const {
+  memory_calls use;
+  for (const auto& o : op.writes) {
+    if (!uses_scratch(op, t, o)) continue;
+    const auto form = schedule_->buffer_of(o).heads;
+    const auto scratch = token_bytes(o.what, result_format(op, t), form);
+    const auto place = token_bytes(o.what, format_of(*schedule_, o), form);
+    const auto a_token =
+        adds(t, o) ? scratch + 2 * place + merge_bytes(o.what, form) : scratch + place;
+    use.traffic += byte_count(tokens_of(t, o) * a_token);
+    if (is_statistic(o.what)) continue;
+    ++use.count;
+    use.additions += adds(t, o);
+  }
+  return use;
+}
+
+byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
+  std::int64_t total = 0;
+  for (const auto& o : op.writes) {
+    if (!uses_scratch(op, t, o)) continue;
+    const auto form = schedule_->buffer_of(o).heads;
+    const auto a_token = token_bytes(o.what, result_format(op, t), form);
+    total += tokens_of(t, o) * (a_token + (adds(t, o) ? merge_scratch(o.what, form) : 0));
+  }
+  return byte_count(total);
+}
+
+byte_count workload::scratch_bytes(const operation& merge) const {
+  const auto& sum = find(merge.writes, tensor::o);
+  const auto form = schedule_->buffer_of(sum).heads;
+  return byte_count(schedule_->slot_count(sum) * slot_tokens(form) *
+                    merge_scratch(tensor::o, form));
+}
+
+std::vector<int> workload::some_ranks(int few) const {
+  if (ranks() > few) return {0, (ranks() - 1) / 2, ranks() - 1};
+  std::vector<int> all(static_cast<std::size_t>(ranks()));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+byte_count workload::scratch_bytes() const {
+  byte_count largest;
+  const auto asked = some_ranks(256);
+  for (const auto& op : schedule_->program) {
+    if (op.kind == op_kind::merge) largest = std::max(largest, scratch_bytes(op));
+    if (!is_kernel(op.kind)) continue;
+    bool seen[3] = {};
+    for (const int rank : asked) {
+      if (const int variant = tile_variant(op, rank); variant >= 0) {
+        if (std::exchange(seen[variant], true)) continue;
+      }
+      for (const auto& t : tiles(op, rank)) largest = std::max(largest, scratch_bytes(op, t));
+    }
+  }
+  return largest;
+}
+
+}  // namespace attnsim

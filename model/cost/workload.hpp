@@ -1,0 +1,125 @@
+// The one place where a schedule's named data becomes bytes and operations: a schedule bound to an attention problem and
+// a token layout. The model, the simulator and the executor all count here, so they cannot disagree.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "model/attention/attention.hpp"
+#include "model/attention/heads.hpp"
+#include "model/attention/tokens.hpp"
+#include "model/schedule/schedule.hpp"
+#include "model/schedule/strategy.hpp"
+
+namespace attnsim {
+
+/// Bytes read and written, and in how many calls.
+struct memory_calls {
+  byte_count traffic;
+  int count = 0;
+  int additions = 0;  ///< of them, those that add to what is there; the others copy
+
+  memory_calls& operator+=(const memory_calls& other) {
+    traffic += other.traffic;
+    count += other.count;
+    additions += other.additions;
+    return *this;
+  }
+};
+
+class workload {
+ public:
+  /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
+  /// sequence is not a multiple of the layout's unit; says which padding would do.
+  workload(const schedule&, const attention&, token_layout, bool staircase,
+           merge_kind = merge_kind::fused);
+
+  const schedule& program() const { return *schedule_; }
+  const attention& problem() const { return attention_; }
+  token_layout layout() const { return layout_; }
+  int ranks() const { return schedule_->grid.ranks(); }
+
+  std::int64_t chunk_tokens() const { return attention_.sequence / schedule_->chunk_total(); }
+  std::int64_t slot_tokens(head_form form) const {
+    return chunk_tokens() * schedule_->chunks_in_slot(form);
+  }
+  token_set tokens(int rank, const operand&) const;
+  /// The tokens of the chunk of which `rank` is the home.
+  token_set home_tokens(int rank) const { return tokens_of_chunk(schedule_->chunk_of(rank)); }
+
+  /// The heads that `rank` has in buffers of a form; of dealt ones in slot `slot`.
+  head_range heads(int rank, head_form, int slot = 0) const;
+  /// How many heads of a tensor a slot has room for: the largest share of any rank.
+  std::int64_t heads_of_slot(tensor, head_form) const;
+
+  /// Bytes per token of a tensor in a format, all heads of a slot and batches.
+  std::int64_t token_bytes(tensor, precision, head_form) const;
+  byte_count bytes(const operand&) const;  ///< all slots of the operand
+  byte_count bytes(const buffer&) const;   ///< all slots
+
+  /// Bytes that `rank` sends in a communication operation; the same number is received.
+  byte_count bytes_sent(const operation&, int rank) const;
+  /// Bytes that `rank` sends in the whole program.
+  byte_count bytes_sent(int rank) const;
+
+  /// The kernel calls of an attention operation on `rank`, with adds_rows and adds_cols set.
+  std::vector<tile> tiles(const operation&, int rank) const;
+  /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
+  /// -1 when only tiles() itself can tell.
+  int tile_variant(const operation&, int rank) const;
+  /// All ranks have the same tiles in every operation: nothing is masked, and all have as many heads.
+  bool same_on_all_ranks() const {
+    return attention_.mask == mask_kind::full && attention_.padding == 0 &&
+           attention_.documents.empty() && even_heads_;
+  }
+
+  /// A local operation on the device's memory: merge, accumulate, delta, copy. The first partial result is copied, the others
+  /// are added to it one after the other.
+  memory_calls memory_calls_of(const operation&) const;
+  /// Bringing one tile's results from scratch to their place, beyond the kernel's own writes.
+  memory_calls accumulation_of(const operation&, const tile&) const;
+  /// Whether a merge adds up in its first partial result, fp32 that nothing else reads, and rounds once.
+  bool merges_in_place(const operation&) const;
+
+  /// The number format in which a kernel call leaves its results, row statistics apart: a kernel writes one format only.
+  /// fp32 if all of them go straight to fp32 buffers, else storage.
+  precision result_format(const operation&, const tile&) const;
+  /// Whether a kernel call's result for the operand goes through scratch: it is added to what is there, or the buffer
+  /// has another format.
+  bool uses_scratch(const operation&, const tile&, const operand& result) const;
+
+  /// Scratch for one tile's results before they are brought to their place, and for what unfused merges leave in between.
+  byte_count scratch_bytes(const operation&, const tile&) const;
+  /// The same of a merge.
+  byte_count scratch_bytes(const operation&) const;
+  /// The largest over operations and ranks (above 256: some_ranks).
+  byte_count scratch_bytes() const;
+
+  /// All ranks where they are at most `few`, else the first, the middle and the last: enough for what hardly differs.
+  std::vector<int> some_ranks(int few) const;
+
+ private:
+  std::int64_t format_bytes(tensor, precision) const;
+  std::int64_t merge_bytes(tensor, head_form) const;
+  std::int64_t merge_scratch(tensor, head_form) const;
+  token_set tokens_of_chunk(int chunk) const;
+  token_set tokens_of_slot(int slot) const;
+
+  const schedule* schedule_;
+  attention attention_;
+  token_layout layout_;
+  bool staircase_;
+  merge_kind merges_;
+  bool even_heads_;
+  std::array<head_range, 3> slot_heads_;  ///< the largest share of any rank, by form
+};
+
+/// The smallest padded length that the layout over `ranks`, in `parts` (tokens.hpp), can take.
+std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks,
+                             std::int64_t parts = 1);
+
+/// Throws infeasible when the sequence is not a multiple of the layout's unit, with the padding that would do and what it
+/// would waste.
+void require_layout(const attention&, token_layout, std::int64_t ranks, std::int64_t parts = 1);
+
+}  // namespace attnsim

@@ -1,0 +1,84 @@
+// All-gather of keys in two stages: first along rows, one rank of every node, over its own rail; then down columns, within
+// nodes, all that came in. So each rank's link out of the node carries (C-1) 2kv and the rest stays inside. To be placed
+// column-in-node: R ranks of a node, C nodes. Backward gathers again and reduce-scatters dK, dV the other way round.
+//
+// Bytes per rank: forward (P-1) 2kv, backward (P-1) 2kv + (P-1) 2kvE, of which (C-1) 2kv and (C-1) 2kvE along rows.
+#include "model/schedule/algorithms/generators.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr axis_set row = only(along_row), everywhere = only(along_row) | only(along_column);
+
+class two_stages {
+ public:
+  two_stages(const strategy& s, const attention& a, pass_kind pass)
+      : s_(s),
+        b_("hierarchical-allgather", rank_grid({s.rows, s.cols}), pass),
+        keys_(b_.stream("keys")),
+        reorders_(a.mask == mask_kind::causal && s.tokens == token_layout::zigzag) {}
+
+  schedule forward() {
+    const auto q = b_.own({tensor::q});
+    const auto kv = b_.own({tensor::k, tensor::v});
+    const auto result = b_.own({tensor::o, tensor::lse});
+    b_.add(op_kind::attention, 0, q + gather(kv), result);
+    return b_.finish();
+  }
+
+  schedule backward() {
+    const auto saved = b_.own({tensor::q, tensor::d_o, tensor::lse});
+    const auto o = b_.own({tensor::o});
+    const auto kv = b_.own({tensor::k, tensor::v});
+    const auto d_q = b_.own({tensor::d_q});
+    const auto d_kv = b_.own({tensor::d_k, tensor::d_v});
+    const auto delta = b_.chunk({tensor::delta}, {});
+    b_.add(op_kind::delta, 0, operands{find(saved, tensor::d_o)} + o, delta);
+    const auto keys = gather(kv);
+    auto sums = gradients(everywhere, {.ascending = reorders_});
+    const auto rows = b_.chunk({tensor::d_q}, {});
+    b_.add(op_kind::attention_backward, 0, saved + delta + keys, rows + sums);
+    if (reorders_) {
+      const auto in_slots = gradients(everywhere, {});
+      b_.add(op_kind::copy, 0, sums, in_slots);
+      sums = in_slots;
+    }
+    const auto of_row = gradients(row, {}), own = gradients(0, {});
+    b_.add(op_kind::reduce_scatter, keys_, sums, of_row, only(along_column));
+    b_.add(op_kind::reduce_scatter, keys_, of_row, own, row);
+    b_.add(op_kind::copy, 0, rows, d_q);
+    b_.add(op_kind::copy, 0, own, d_kv);
+    return b_.finish();
+  }
+
+ private:
+  operands gather(const operands& own) {
+    const std::vector<tensor> what{tensor::k, tensor::v};
+    const auto of_row = b_.gathered(what, row);
+    const auto all = b_.gathered(what, everywhere);
+    b_.add(op_kind::all_gather, keys_, own, of_row, row);
+    b_.add(op_kind::all_gather, keys_, of_row, all, only(along_column));
+    if (!reorders_) return all;
+    const auto sorted = b_.gathered(what, everywhere, {.ascending = true});
+    b_.add(op_kind::copy, 0, all, sorted);
+    return sorted;
+  }
+
+  operands gradients(axis_set axes, position where) {
+    return b_.gathered({tensor::d_k, tensor::d_v}, axes, where, s_.gradients);
+  }
+
+  strategy s_;
+  schedule_builder b_;
+  int keys_;
+  bool reorders_;  ///< so that each half of a zigzag chunk of queries is one kernel call
+};
+
+}  // namespace
+
+schedule hierarchical_allgather(const strategy& s, const attention& a, pass_kind pass) {
+  two_stages program(s, a, pass);
+  return pass == pass_kind::forward ? program.forward() : program.backward();
+}
+
+}  // namespace attnsim

@@ -1,0 +1,44 @@
+#include "model/schedule/strategy.hpp"
+
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr name_table<kv_order, 2> orders{
+    {{kv_order::direct, "direct"}, {kv_order::transposed, "transposed"}}};
+constexpr name_table<reduction_kind, 2> reductions{
+    {{reduction_kind::ring, "ring"}, {reduction_kind::all_to_all, "all-to-all"}}};
+constexpr name_table<merge_kind, 2> merges{
+    {{merge_kind::fused, "fused"}, {merge_kind::unfused, "unfused"}}};
+constexpr name_table<precision, 2> precisions{
+    {{precision::storage, "storage"}, {precision::fp32, "fp32"}}};
+
+}  // namespace
+
+std::string_view name_of(kv_order order) {
+  return find_name(orders, order);
+}
+std::string_view name_of(reduction_kind reduction) {
+  return find_name(reductions, reduction);
+}
+std::string_view name_of(merge_kind kind) {
+  return find_name(merges, kind);
+}
+std::string_view name_of(precision p) {
+  return find_name(precisions, p);
+}
+kv_order parse_kv_order(std::string_view text) {
+  return find_value(orders, text);
+}
+reduction_kind parse_reduction(std::string_view text) {
+  return find_value(reductions, text);
+}
+merge_kind parse_merges(std::string_view text) {
+  return find_value(merges, text);
+}
+precision parse_precision(std::string_view text) {
+  return find_value(precisions, text);
+}
+
+}  // namespace attnsim

@@ -1,0 +1,66 @@
+// How attention is to be distributed: what a planner chooses and a user sets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/attention/tokens.hpp"
+#include "model/schedule/launch_order.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace attnsim {
+
+/// Which rank keeps which keys on an R x C grid.
+enum class kv_order {
+  direct,      ///< as they come: Mesh-Attention, TensorRT-LLM
+  transposed,  ///< after the grid transpose of Attention2D's paper; square grids only
+};
+
+/// How partial outputs of a row are reduced.
+enum class reduction_kind {
+  ring,  ///< reduce-scatter hop by hop with a log-sum-exp merge at each (Attention2D, algorithm 7)
+  all_to_all,  ///< one all-to-all, then one merge of all partials (TensorRT-LLM)
+};
+
+/// How a partial output is brought into the rank's own.
+enum class merge_kind {
+  fused,    ///< by one kernel, which reads both and writes one
+  unfused,  ///< by a framework's operations one by one, each over whole tensors (update_out_and_lse of ring-flash-attention)
+};
+
+struct strategy {
+  std::string schedule = "ring";
+  int rows = 0;  ///< R, ranks that share keys and values; 0: chosen by the schedule
+  int cols = 0;  ///< C, ranks that share queries
+  /// Ulysses degree: ranks of a group that exchange tokens for heads around the schedule; the grid is of such groups.
+  /// 0: chosen by the schedule.
+  int ulysses = 1;
+  int tensor_parallel = 1;  ///< ranks that have the same tokens and each its heads
+  token_layout tokens = token_layout::zigzag;
+  std::string placement = "node-major";
+  std::string kernel;  ///< empty: the device's default
+  kv_order order = kv_order::direct;
+  reduction_kind reduction = reduction_kind::ring;
+  merge_kind merges = merge_kind::fused;
+  precision partials = precision::storage;   ///< partial outputs on the wire
+  precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
+  launch_order launch = launch_order::communication_first;
+  double block_cost =
+      0;  ///< mesh: time of one block of the tile over that of one query chunk's transfer
+};
+
+/// Ranks of one place of the grid: they differ in their heads.
+constexpr int ranks_per_place(const strategy& s) {
+  return s.ulysses * s.tensor_parallel;
+}
+
+std::string_view name_of(kv_order);
+std::string_view name_of(reduction_kind);
+std::string_view name_of(merge_kind);
+kv_order parse_kv_order(std::string_view);
+reduction_kind parse_reduction(std::string_view);
+merge_kind parse_merges(std::string_view);
+precision parse_precision(std::string_view);
+std::string_view name_of(precision);
+
+}  // namespace attnsim
