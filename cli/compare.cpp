@@ -28,7 +28,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct compare_flags {
-  cluster_flags cluster;
+  std::string cluster, device;
   output_flags output;
   std::vector<std::string> measured;
   std::string points, traced, report;
@@ -78,8 +78,8 @@ class comparison {
 
   void add(const std::string& text) {
     const auto f = split_at_cluster(text);
-    const auto& c = *clusters_.find(f.cluster.empty() ? flags_.cluster.name : f.cluster,
-                                    {.device = flags_.cluster.device});
+    const auto& c =
+        *clusters_.find(f.cluster.empty() ? flags_.cluster : f.cluster, {.device = flags_.device});
     if (f.file.ends_with(".jsonl")) return add_runs(f.file, c);
     const auto file = formats::read_source(f.file);
     file.text.find("\"traceEvents\"") == std::string::npos ? add_measurements(f.file, c)
@@ -292,7 +292,7 @@ void run(const compare_flags& flags) {
   if (done.points().empty()) throw input_error("MEASURED: no points with samples");
   if (!flags.points.empty()) write_file("--points", flags.points, to_csv(done.points()));
   if (!flags.report.empty())
-    write_file("--report", flags.report, page_of(done, flags.cluster.name).html());
+    write_file("--report", flags.report, page_of(done, flags.cluster).html());
   switch (format) {
     case output_format::table:
       return print_table(to_table(done));
@@ -309,7 +309,7 @@ void add_compare(CLI::App& app) {
   auto flags = std::make_shared<compare_flags>();
   auto* command = app.add_subcommand(
       "compare", "predictions against measurements, from kernels to whole schedules");
-  command->add_option("CLUSTER", flags->cluster.name, "what predicts: a shipped name or a file")
+  command->add_option("CLUSTER", flags->cluster, "what predicts: a shipped name or a file")
       ->required();
   command
       ->add_option(
@@ -317,7 +317,7 @@ void add_compare(CLI::App& app) {
           "files of attnsim measure, of validate --cases (.jsonl), or traces of the PyTorch "
           "profiler; FILE@CLUSTER where it ran on another cluster")
       ->required();
-  command->add_option("--device", flags->cluster.device, "a profile other than the clusters' own");
+  command->add_option("--device", flags->device, "a profile other than the clusters' own");
   command->add_option(
       "--case", flags->traced,
       "what a trace shows: flags of validate, as \"--seq 16K --heads 32 --pass forward\"");

@@ -1,68 +1,31 @@
-// The flags that several commands share, and what they stand for.
+// Flags of several commands. Those of a question are made from the table of its fields (ask/question.hpp).
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
+#include <initializer_list>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "model/cluster/cluster.hpp"
-#include "model/schedule/strategy.hpp"
-#include "sim/planner.hpp"
+#include "ask/question.hpp"
+#include "model/error.hpp"
 
 namespace attnsim::cli {
 
-/// CLUSTER, --nodes, --device, --host, --set, --ranks.
-struct cluster_flags {
-  std::string name;
-  std::string nodes, device, host, ranks;
-  std::vector<std::string> set;
+/// CLUSTER, and a flag for each field of the group.
+void add_cluster(CLI::App&, ask::question&);
 
-  void add_to(CLI::App&);
-  cluster read() const;
-  /// --ranks, or all devices. Throws infeasible when the cluster has fewer.
-  int ranks_of(const cluster&) const;
-};
+/// A flag for each field of the group but those left out.
+void add_fields(CLI::App&, ask::question&, ask::field_group,
+                std::initializer_list<std::string_view> left_out = {});
 
-/// --seq, --documents, --batch, --heads, --kv-heads, --head-dim, --mask, --window, --dtype, --pass, --model, --pad.
-struct workload_flags {
-  std::string sequence, documents, batch = "1", heads, kv_heads, head_dim, mask = "causal",
-                                   window = "0", dtype = "bf16", pass = "both", model;
-  bool pad = false;
+/// All that one prediction needs.
+void add_prediction(CLI::App&, ask::question&);
 
-  void add_to(CLI::App&);
-  /// With --pad the sequence grows to the next multiple that `unit` tokens need.
-  attention read(std::int64_t unit) const;
-  pass_kind read_pass() const;
-};
-
-/// --schedule, --grid, --ulysses, --tp, --tokens, --placement, --kernel, --kv-order, --reduction, --merges, --launch-order, --partials, --gradients.
-struct strategy_flags {
-  std::string schedule = "ring", grid, ulysses, tensor_parallel = "1", tokens, placement, kernel,
-              order, reduction, merges, launch_order, partials, gradients;
-
-  /// `with_schedule`: predict chooses one schedule; plan has --schedules instead.
-  void add_to(CLI::App&, bool with_schedule);
-  /// Tokens not given: zigzag for the rings, contiguous for ulysses and under a full mask, else striped. Order not given:
-  /// the paper's transposed order for Attention2D where it applies. Ulysses degree not given: the schedule's choice.
-  strategy read(mask_kind) const;
-  /// A plan with its `fixed` fields; the rest is to be filled in.
-  plan_request fixed_in_plan(mask_kind) const;
-};
-
-/// simulation or analytic. Throws input_error naming --by.
-reader_kind parse_reader(const std::string& text);
-
-/// All that one prediction needs: those above and --by.
-struct prediction_flags {
-  cluster_flags cluster;
-  workload_flags workload;
-  strategy_flags strategy;
-  std::string by = "simulation";
-
-  void add_to(CLI::App&);
-  prediction predict(const attnsim::cluster&) const;
-};
+/// What main prints of an error: about a field, its flag.
+template <typename Error>
+std::string worded(const Error& e) {
+  return (e.field().empty() ? "" : "--") + std::string(e.what());
+}
 
 /// --format and --quiet.
 struct output_flags {

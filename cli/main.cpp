@@ -3,6 +3,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/exit.hpp"
+#include "cli/flags.hpp"
 #include "model/error.hpp"
 
 namespace {
@@ -45,9 +46,9 @@ int main(int argc, char** argv) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
     return report(first_line(e.what()).c_str(), 2);
   } catch (const attnsim::input_error& e) {
-    return report(e.what(), 2);
+    return report(attnsim::cli::worded(e).c_str(), 2);
   } catch (const attnsim::infeasible& e) {
-    return report(e.what(), 3);
+    return report(attnsim::cli::worded(e).c_str(), 3);
   } catch (const std::exception& e) {
     return report(e.what(), 1);
   }

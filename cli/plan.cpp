@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "ask/what_if.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
@@ -25,10 +26,10 @@
 namespace attnsim::cli {
 namespace {
 
+using ask::what_if_answer;
+
 struct plan_flags {
-  cluster_flags cluster;
-  workload_flags workload;
-  strategy_flags strategy;
+  ask::question question;
   output_flags output;
   std::string schedules, top = "20", emit, what_if, report;
   bool explain = false;
@@ -40,18 +41,6 @@ std::vector<std::string> parse_schedules(const std::string& list) {
   for (std::string name; std::getline(stream, name, ',');)
     names.emplace_back(find_algorithm(name).name);
   return names;
-}
-
-plan_request read_request(const plan_flags& flags, int ranks) {
-  auto request =
-      flags.strategy.fixed_in_plan(parse_flag("--mask", flags.workload.mask, parse_mask));
-  request.ranks = ranks;
-  request.pass = flags.workload.read_pass();
-  request.schedules = parse_schedules(flags.schedules);
-  const auto unit =
-      request.fix_tokens ? layout_unit(request.fixed.tokens, ranks) : std::int64_t{2} * ranks;
-  request.problem = flags.workload.read(unit);
-  return request;
 }
 
 nlohmann::ordered_json to_json(const plan_result& result) {
@@ -73,31 +62,12 @@ std::string factor(double f) {
   return f == 0 ? "no" : fmt::format("{:.3g}x", f);
 }
 
-/// The flags with a workload flag or, by its path, a key of the cluster file set.
-plan_flags with(plan_flags flags, const std::string& key, const std::string& value) {
-  auto& w = flags.workload;
-  const std::pair<const char*, std::string*> known[] = {{"seq", &w.sequence},
-                                                        {"batch", &w.batch},
-                                                        {"heads", &w.heads},
-                                                        {"kv-heads", &w.kv_heads},
-                                                        {"window", &w.window},
-                                                        {"head-dim", &w.head_dim},
-                                                        {"nodes", &flags.cluster.nodes},
-                                                        {"ranks", &flags.cluster.ranks}};
-  for (const auto& [name, field] : known) {
-    if (key == name) {
-      *field = value;
-      return flags;
-    }
-  }
-  flags.cluster.set.push_back(key + "=" + value);
-  return flags;
-}
-
 /// "25.1 GB/s": where a candidate becomes compute-bound; "-" also where the cluster file has no such key.
-std::string bandwidth_from(const plan_flags& flags, const std::string& key, const prediction& p) {
+std::string bandwidth_from(const ask::question& q, const std::string& key, const prediction& p) {
   const auto at = [&](bandwidth rate) {
-    return with(flags, key, fmt::format("{} GB/s", rate.value() / 1e9)).cluster.read();
+    auto there = q;
+    ask::set_key(there, key, fmt::format("{} GB/s", rate.value() / 1e9));
+    return ask::cluster_of(there);
   };
   try {
     const auto from = compute_bound_above(at, p);
@@ -108,7 +78,7 @@ std::string bandwidth_from(const plan_flags& flags, const std::string& key, cons
 }
 
 /// What bounds every candidate, what it lacks to be first, and from where on it computes nearly all the time.
-std::string shortfalls(const cluster& c, const plan_flags& flags,
+std::string shortfalls(const cluster& c, const ask::question& q,
                        const std::vector<prediction>& ranked) {
   const bool one_node = c.devices_per_node >= ranked[0].ranks;
   const std::string key = one_node ? "node.bandwidth" : "nics.bandwidth";
@@ -128,7 +98,7 @@ std::string shortfalls(const cluster& c, const plan_flags& flags,
                factor(s.network),
                factor(s.kernels),
                from == 0 ? "-" : fmt::format("{} tokens", from),
-               bandwidth_from(flags, key, p)};
+               bandwidth_from(q, key, p)};
   });
   for (const auto& row : rows) table.add(row);
   return table.str();
@@ -188,9 +158,9 @@ std::string advice(const cluster& c, const prediction& best) {
       c.device.multiprocessors);
 }
 
-void explain(const cluster& c, const plan_flags& flags, const plan_request& request,
+void explain(const cluster& c, const ask::question& q, const plan_request& request,
              const plan_result& result) {
-  fmt::print("\n{}\n{}\n{}\n{}\n{}", shortfalls(c, flags, result.candidates),
+  fmt::print("\n{}\n{}\n{}\n{}\n{}", shortfalls(c, q, result.candidates),
              advice(c, result.candidates[0]), feasibility(request, result.candidates),
              comm_types(request, result.candidates), rejections(result.rejected));
   for (const auto& p : result.on_fewer) {
@@ -214,126 +184,77 @@ void emit(const std::string& name, const plan_request& request,
     }
     fmt::print("# not #{}, {} {}: {} {}\n", i + 1, s.schedule, grid_of(s), name, reason);
   }
-  throw infeasible(fmt::format("--emit: '{}': can do none of the {} best; try --schedules or --top",
-                               name, ranked.size()));
+  throw infeasible(
+      asked("emit"), name,
+      fmt::format("can do none of the {} best; try --schedules or --top", ranked.size()));
 }
 
-/// key=from..to as the key and its values, each twice the one before.
-std::pair<std::string, std::vector<std::string>> parse_what_if(const std::string& text) {
-  const auto equals = text.find('='), dots = text.find("..");
-  const auto fail = [&] {
-    return input_error("--what-if", text,
-                       "expected key=from..to, such as seq=64K..1M or "
-                       "nics.bandwidth=\"100 Gb/s\"..\"1600 Gb/s\"");
-  };
-  if (equals == std::string::npos || dots == std::string::npos || dots < equals) throw fail();
-  const auto split = [&](std::string value) {
-    std::erase(value, '"');
-    const auto end = value.find_first_not_of("0123456789.");
-    const auto number = value.substr(0, end);
-    if (number.empty()) throw fail();
-    return std::pair(std::stod(number), end == std::string::npos ? "" : value.substr(end));
-  };
-  auto [value, unit] = split(text.substr(equals + 1, dots - equals - 1));
-  auto [last, last_unit] = split(text.substr(dots + 2));
-  if (unit == "K" && last_unit == "M") last *= 1024, last_unit = unit;
-  if (unit != last_unit || value <= 0 || value > last) throw fail();
-  std::vector<std::string> values;
-  for (; value <= last; value *= 2) values.push_back(fmt::format("{}{}", value, unit));
-  return {text.substr(0, equals), values};
-}
-
-/// The best of every schedule for every value.
-struct what_if_result {
-  report::crossing times;
-  std::vector<prediction> best;  ///< by value
-};
-
-what_if_result what_if(const plan_flags& flags) {
-  const auto [key, values] = parse_what_if(flags.what_if);
-  auto schedules = parse_schedules(flags.schedules);
-  if (schedules.empty()) {
-    for (const auto& a : algorithms()) schedules.emplace_back(a.name);
-  }
-  what_if_result result{.times = {.of = key, .values = values}};
-  for (const auto& name : schedules) result.times.times.push_back({name, {}});
-  for (const auto& value : values) {
-    const auto at = with(flags, key, value);
-    const auto c = at.cluster.read();
-    const auto ranked = plan(c, read_request(at, at.cluster.ranks_of(c))).candidates;
-    result.best.push_back(ranked.front());
-    for (auto& [name, times] : result.times.times) {
-      const auto found =
-          std::find_if(ranked.begin(), ranked.end(),
-                       [&name = name](const prediction& p) { return p.chosen.schedule == name; });
-      times.push_back(found == ranked.end() ? seconds{} : found->time);
-    }
-  }
-  return result;
-}
-
-std::vector<std::string> changes(const what_if_result& w) {
+std::vector<std::string> lines_of_changes(const what_if_answer& w) {
   std::vector<std::string> lines;
-  for (std::size_t i = 1; i < w.best.size(); ++i) {
-    const auto &before = w.best[i - 1].chosen.schedule, &now = w.best[i].chosen.schedule;
-    if (before == now) continue;
+  for (const auto& [at, from, to] : w.changes()) {
     lines.push_back(fmt::format("between {} and {} the best changes from {} to {}",
-                                w.times.values[i - 1], w.times.values[i], before, now));
+                                w.varied.values[at - 1], w.varied.values[at], from, to));
   }
   return lines;
 }
 
-std::string to_table(const what_if_result& w) {
-  std::vector<std::string> header{w.times.of, "best", "grid", "bound by"};
-  for (const auto& [name, times] : w.times.times) header.push_back(name);
+std::string to_table(const what_if_answer& w) {
+  std::vector<std::string> header{w.varied.key, "best", "grid", "bound by"};
+  for (const auto& [name, times] : w.schedules) header.push_back(name);
   text_table table(header);
   for (std::size_t i = 0; i < w.best.size(); ++i) {
     const auto& best = w.best[i];
-    std::vector<std::string> row{w.times.values[i], best.chosen.schedule, grid_of(best.chosen),
+    std::vector<std::string> row{w.varied.values[i], best.chosen.schedule, grid_of(best.chosen),
                                  best.bottleneck.kind};
-    for (const auto& [name, times] : w.times.times)
+    for (const auto& [name, times] : w.schedules)
       row.push_back(times[i] > seconds{} ? to_string(times[i]) : "-");
     table.add(row);
   }
   auto text = table.str();
-  for (const auto& line : changes(w)) text += line + "\n";
+  for (const auto& line : lines_of_changes(w)) text += line + "\n";
   return text;
 }
 
-nlohmann::ordered_json to_json(const what_if_result& w) {
+nlohmann::ordered_json to_json(const what_if_answer& w) {
   auto values = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < w.best.size(); ++i) {
     auto times = nlohmann::ordered_json::object();
-    for (const auto& [name, of] : w.times.times) {
+    for (const auto& [name, of] : w.schedules) {
       if (of[i] > seconds{}) times[name] = of[i].value();
     }
-    values.push_back({{"value", w.times.values[i]},
+    values.push_back({{"value", w.varied.values[i]},
                       {"best", cli::to_json(w.best[i])},
                       {"time_s", std::move(times)}});
   }
-  return {{"schema", "attnsim.what-if.1"}, {"key", w.times.of}, {"values", values}};
+  return {{"schema", "attnsim.what-if.1"}, {"key", w.varied.key}, {"values", values}};
 }
 
-std::string to_csv(const what_if_result& w) {
-  auto text = fmt::format("{},schedule,time_s\n", w.times.of);
-  for (std::size_t i = 0; i < w.times.values.size(); ++i) {
-    for (const auto& [name, times] : w.times.times) {
+std::string to_csv(const what_if_answer& w) {
+  auto text = fmt::format("{},schedule,time_s\n", w.varied.key);
+  for (std::size_t i = 0; i < w.varied.values.size(); ++i) {
+    for (const auto& [name, times] : w.schedules) {
       if (times[i] > seconds{})
-        text += fmt::format("{},{},{}\n", w.times.values[i], name, times[i].value());
+        text += fmt::format("{},{},{}\n", w.varied.values[i], name, times[i].value());
     }
   }
   return text;
 }
 
-report::page page_of(const what_if_result& w) {
-  const auto where = changes(w);
-  return {.title = fmt::format("What if: {} on {}, {} ranks", w.times.of, w.best[0].cluster,
+report::crossing crossing_of(const what_if_answer& w) {
+  report::crossing times{.of = w.varied.key, .values = w.varied.values};
+  for (const auto& [name, of_schedule] : w.schedules) times.times.push_back({name, of_schedule});
+  return times;
+}
+
+report::page page_of(const what_if_answer& w) {
+  const auto where = lines_of_changes(w);
+  return {.title = fmt::format("What if: {} on {}, {} ranks", w.varied.key, w.best[0].cluster,
                                w.best[0].ranks),
           .answer = where.empty()
                         ? fmt::format("{} is the best throughout", report::name_of(w.best[0]))
                         : fmt::format("{}", fmt::join(where, "; ")),
           .facts = {{"problem", report::problem_of(w.best[0].problem)}},
-          .sections = {report::crossovers(w.times, "The best candidate of every schedule.")},
+          .sections = {report::crossovers(crossing_of(w), "The best candidate of every schedule.")},
           .result = to_json(w)};
 }
 
@@ -354,12 +275,14 @@ void run(const plan_flags& flags) {
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
   if (!flags.emit.empty()) find_framework(flags.emit);
   if (!flags.what_if.empty()) {
-    const auto w = what_if(flags);
+    const auto w = ask::answer(flags.question, ask::parse_what_if(flags.what_if),
+                               parse_schedules(flags.schedules));
     if (!flags.report.empty()) write_file("--report", flags.report, page_of(w).html());
     return print(w, format);
   }
-  const auto c = flags.cluster.read();
-  const auto request = read_request(flags, flags.cluster.ranks_of(c));
+  const auto c = ask::cluster_of(flags.question);
+  const auto request = ask::plan_of(flags.question, ask::ranks_of(flags.question, c),
+                                    parse_schedules(flags.schedules));
   progress bar("steps", flags.output.quiet);
   auto result = plan(c, request, [&](auto done, auto wanted) { bar.show(done, wanted); });
   bar.end();
@@ -371,7 +294,7 @@ void run(const plan_flags& flags) {
   if (!flags.emit.empty()) return emit(flags.emit, request, result.candidates);
   print(result, format);
   if (format != output_format::table) return;
-  if (flags.explain) explain(c, flags, request, result);
+  if (flags.explain) explain(c, flags.question, request, result);
   if (!flags.output.quiet) {
     fmt::print(stderr, "{} strategies, {} estimated, {} simulated, {} rejected{}\n",
                result.considered, result.estimated, result.simulated, result.rejected.size(),
@@ -385,9 +308,10 @@ void add_plan(CLI::App& app) {
   auto flags = std::make_shared<plan_flags>();
   auto* command =
       app.add_subcommand("plan", "the best schedules, grids, token layouts and placements, ranked");
-  flags->cluster.add_to(*command);
-  flags->workload.add_to(*command);
-  flags->strategy.add_to(*command, false);
+  add_cluster(*command, flags->question);
+  add_fields(*command, flags->question, ask::field_group::attention);
+  command->get_option("--seq")->required();
+  add_fields(*command, flags->question, ask::field_group::strategy, {"schedule", "kv-order"});
   flags->output.add_to(*command);
   command->add_option("--schedules", flags->schedules, "only these, separated by commas");
   command->add_option("--top", flags->top, "how many to print")->capture_default_str();

@@ -17,7 +17,7 @@ namespace attnsim::cli {
 namespace {
 
 struct predict_flags {
-  prediction_flags question;
+  ask::question question;
   output_flags output;
   std::string trace, report;
 };
@@ -38,8 +38,8 @@ std::string trace_of(const cluster& c, const prediction& p) {
 
 void run(const predict_flags& flags) {
   const auto format = parse_format(flags.output.format);
-  const auto c = flags.question.cluster.read();
-  const auto p = flags.question.predict(c);
+  const auto c = ask::cluster_of(flags.question);
+  const auto p = ask::predict(flags.question, c);
   if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, p));
   if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, p).html());
   switch (format) {
@@ -65,7 +65,7 @@ void run(const predict_flags& flags) {
 void add_predict(CLI::App& app) {
   auto flags = std::make_shared<predict_flags>();
   auto* command = app.add_subcommand("predict", "time, traffic and memory of one strategy");
-  flags->question.add_to(*command);
+  add_prediction(*command, flags->question);
   flags->output.add_to(*command);
   command->add_option("--trace", flags->trace,
                       "write the simulated timeline to this file, for ui.perfetto.dev");

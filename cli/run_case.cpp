@@ -6,10 +6,8 @@
 namespace attnsim::cli {
 
 void case_flags::add_to(CLI::App& app) {
-  workload.add_to(app);
-  app.get_option("--seq")->required(false);
-  strategy.add_to(app, true);
-  app.remove_option(app.get_option("--kernel"));
+  add_fields(app, question, ask::field_group::attention);
+  add_fields(app, question, ask::field_group::strategy, {"kernel"});
   app.add_option("--kernel", kernel, "what computes: cpu; with nccl: cuda or cudnn")
       ->capture_default_str();
   app.add_flag("--cuda-graph", graph, "launch each measured run as one CUDA graph (nccl)");
@@ -33,10 +31,10 @@ case_flags read_case(const std::string& where, const std::string& line, case_fla
 }
 
 measured_run run_of(const case_flags& flags, const cluster& c, int ranks) {
-  auto chosen = flags.strategy.read(parse_flag("--mask", flags.workload.mask, parse_mask));
+  auto chosen = ask::strategy_of(flags.question, flags.question.mask);
   if (flags.kernel != "cpu") chosen.kernel = profile_kernel(c.device, flags.kernel);
-  return {flags.as_measured(c), flags.workload.read(layout_unit(chosen.tokens, ranks)), chosen,
-          flags.workload.read_pass()};
+  return {flags.as_measured(c), ask::problem_of(flags.question, layout_unit(chosen.tokens, ranks)),
+          chosen, flags.question.pass};
 }
 
 prediction predict_case(const std::string& where, const std::string& line, const cluster& c) {

@@ -3,14 +3,14 @@
 
 #include <string>
 
+#include "ask/question.hpp"
 #include "cli/flags.hpp"
 #include "sim/predict.hpp"
 
 namespace attnsim::cli {
 
 struct case_flags {
-  workload_flags workload;
-  strategy_flags strategy;
+  ask::question question;
   std::string kernel = "cpu";
   bool graph = false;
 

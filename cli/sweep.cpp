@@ -21,97 +21,73 @@ namespace attnsim::cli {
 namespace {
 
 using sweep::point;
-using sweep::setting;
 
 struct sweep_flags {
   std::string spec, out, jobs;
   bool resume = false, quiet = false;
 };
 
-/// Reads points as the flags of predict: a key is a flag's name or, by its path, a key of the cluster file, for --set.
+/// Reads points as questions: a key is a field's name or, by its path, a key of the cluster file.
 class point_reader {
  public:
-  explicit point_reader(const sweep::spec& of) : spec_(of) {
-    app_.set_help_flag();
-    flags_.add_to(app_);
-  }
-  point_reader(const point_reader&) = delete;
+  explicit point_reader(const sweep::spec& of) : spec_(of) {}
 
   /// Throws input_error, which names the spec's file and line, and infeasible.
   prediction predict(const point& p) {
-    try {
-      parse(p);
-      return flags_.predict(*cluster_);
-    } catch (const input_error& e) {
-      throw located(e.what(), p);
-    }
+    return located(p, [&] { return ask::predict(question_of(p), *cluster_); });
   }
 
   /// Throws where predict would, but for running out of memory, in less time.
   void check(const point& p) {
-    try {
-      parse(p);
-      if (flags_.by == "simulation") flags_.by = "analytic";
-      flags_.predict(*cluster_);
-    } catch (const input_error& e) {
-      throw located(e.what(), p);
-    }
+    located(p, [&] {
+      auto q = question_of(p);
+      q.by = prediction_method::analytic;
+      return ask::predict(q, *cluster_);
+    });
   }
 
  private:
-  void parse(const point& p) {
-    std::vector<std::string> arguments;
+  ask::question question_of(const point& p) {
+    ask::question q;
     std::string of_cluster;
     for (const auto index : p) {
       const auto& s = spec_.settings[index];
       if (s.value.empty()) continue;
-      const auto flag = flag_of(s);
-      arguments.push_back(s.key == "cluster" ? s.value : fmt::format("{}={}", flag, s.value));
-      if (is_of_cluster(flag)) of_cluster += s.key + "=" + s.value + "\n";
+      ask::set_key(q, s.key, s.value);
+      if (is_of_cluster(s.key)) of_cluster += s.key + "=" + s.value + "\n";
     }
-    flags_ = {};
+    if (q.cluster.empty()) throw input_error(asked("cluster"), "is required");
+    if (!cluster_ || of_cluster != cluster_from_) {
+      cluster_ = ask::cluster_of(q);
+      cluster_from_ = of_cluster;
+    }
+    return q;
+  }
+
+  static bool is_of_cluster(const std::string& key) {
+    const auto* f = ask::find_field(key);
+    return f == nullptr || f->group == ask::field_group::cluster;
+  }
+
+  /// With the place in the spec instead of the field in messages.
+  template <typename F>
+  prediction located(const point& p, F predicted) const {
     try {
-      app_.parse(std::move(arguments));
-    } catch (const CLI::ConversionError& e) {  // of flags without a value: --pad
+      return predicted();
+    } catch (const input_error& e) {
+      const std::string message = e.what();
       for (const auto index : p) {
         const auto& s = spec_.settings[index];
-        if (std::string(e.what()).find("--" + s.key + " ") != std::string::npos)
-          throw input_error("--" + s.key, s.value, "expected true or false");
+        for (const auto& beginning : {s.key + ":", "set: " + s.key + ":"}) {
+          if (message.starts_with(beginning))
+            throw input_error(s.where + ":" + message.substr(beginning.size()));
+        }
       }
-      throw input_error(e.what());
-    } catch (const CLI::ParseError& e) {
-      throw input_error(e.what());
+      throw input_error(spec_.file + ": " + message);
     }
-    if (cluster_ && of_cluster == cluster_from_) return;
-    cluster_ = flags_.cluster.read();
-    cluster_from_ = of_cluster;
-  }
-
-  /// "--seq", or "--set=KEY" of a key of the cluster file.
-  std::string flag_of(const setting& s) const {
-    const auto flag = "--" + s.key;
-    return s.key == "cluster" || app_.get_option_no_throw(flag) ? flag : "--set=" + s.key;
-  }
-  static bool is_of_cluster(const std::string& flag) {
-    return flag == "--cluster" || flag == "--nodes" || flag == "--device" || flag == "--host" ||
-           flag.starts_with("--set=");
-  }
-
-  /// The message with the place in the spec instead of the flag.
-  input_error located(const std::string& message, const point& p) const {
-    for (const auto index : p) {
-      const auto& s = spec_.settings[index];
-      for (const auto& flag : {"--" + s.key + ":", "--set: " + s.key + ":", s.key + ":"}) {
-        if (message.starts_with(flag))
-          return input_error(s.where + ":" + message.substr(flag.size()));
-      }
-    }
-    return input_error(spec_.file + ": " + message);
   }
 
   const sweep::spec& spec_;
-  prediction_flags flags_;
-  CLI::App app_;
   std::string cluster_from_;  ///< the settings that `cluster_` was read with
   std::optional<cluster> cluster_;
 };
@@ -256,7 +232,8 @@ void add_sweep(CLI::App& app) {
   auto flags = std::make_shared<sweep_flags>();
   auto* command =
       app.add_subcommand("sweep", "predictions of many points, on all cores or machines");
-  command->add_option("SPEC", flags->spec, "YAML file: flags of predict, each with its values")
+  command
+      ->add_option("SPEC", flags->spec, "YAML file: fields of the question, each with its values")
       ->required();
   command->add_option("--out", flags->out, "write the rows to this CSV file")->required();
   command->add_flag("--resume", flags->resume, "go on where a sweep was stopped");

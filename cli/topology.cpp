@@ -35,8 +35,8 @@ void warn(const cluster& c, bool quiet) {
     fmt::print(stderr, "warning: {}\n", line);
 }
 
-void check_file(const cluster_flags& flags, bool quiet) {
-  const auto c = flags.read();
+void check_file(const ask::question& q, bool quiet) {
+  const auto c = ask::cluster_of(q);
   fmt::print("{}: {}, {}, all devices reach each other\n", c.name,
              count(static_cast<std::size_t>(c.devices()), "device"),
              count(c.network.links().size(), "link"));
@@ -95,8 +95,8 @@ std::string route_table(const network& net) {
   return table.str();
 }
 
-void show(const cluster_flags& flags, const std::string& svg, bool quiet) {
-  const auto c = flags.read();
+void show(const ask::question& q, const std::string& svg, bool quiet) {
+  const auto c = ask::cluster_of(q);
   if (!svg.empty()) write_file("--svg", svg, formats::draw_svg(c));
   fmt::print("{}: {} x {}", c.name, c.devices(), c.device.name);
   if (c.devices_per_node > 0)
@@ -111,9 +111,9 @@ void show(const cluster_flags& flags, const std::string& svg, bool quiet) {
   warn(c, quiet);
 }
 
-void export_file(const cluster_flags& flags, const std::string& to, const std::string& out) {
+void export_file(const ask::question& q, const std::string& to, const std::string& out) {
   const auto& format = formats::find_export(to);
-  const auto text = format.write(flags.read());
+  const auto text = format.write(ask::cluster_of(q));
   out.empty() ? fmt::print("{}", text) : write_file("--out", out, text);
 }
 
@@ -124,24 +124,24 @@ void add_topology(CLI::App& app) {
   topology->require_subcommand(1);
   auto* names = topology->add_subcommand("list", "the shipped clusters, devices and hosts");
   names->callback(list);
-  auto flags = std::make_shared<cluster_flags>();
+  auto q = std::make_shared<ask::question>();
   auto file = std::make_shared<std::string>(), to = std::make_shared<std::string>();
   auto quiet = std::make_shared<bool>(false);
   auto* check = topology->add_subcommand("check", "read a cluster and report the first mistake");
-  flags->add_to(*check);
-  check->callback([flags, quiet] { check_file(*flags, *quiet); });
+  add_cluster(*check, *q);
+  check->callback([q, quiet] { check_file(*q, *quiet); });
   auto* draw = topology->add_subcommand("show", "matrix, links, routes and bisection of a cluster");
-  flags->add_to(*draw);
+  add_cluster(*draw, *q);
   draw->add_option("--svg", *file, "also draw the network to this file");
-  draw->callback([flags, file, quiet] { show(*flags, *file, *quiet); });
+  draw->callback([q, file, quiet] { show(*q, *file, *quiet); });
   add_import(*topology);
   auto* write = topology->add_subcommand("export", "a cluster as another program's file");
-  flags->add_to(*write);
+  add_cluster(*write, *q);
   std::string help = "one of:";
   for (const auto& f : formats::export_formats()) help += fmt::format("\n  {}: {}", f.name, f.what);
   write->add_option("--to", *to, help)->required();
   write->add_option("--out", *file, "write it here");
-  write->callback([flags, to, file] { export_file(*flags, *to, *file); });
+  write->callback([q, to, file] { export_file(*q, *to, *file); });
   for (auto* command : {names, check, draw, write}) add_quiet(*command, *quiet);
 }
 

@@ -32,7 +32,7 @@ using validate::part_time;
 using validate::validation;
 
 struct validate_flags {
-  cluster_flags cluster;
+  ask::question cluster;  ///< the fields of the cluster
   case_flags run;
   output_flags output;
   std::string transport = "inprocess", emulate = "none", repeats = "3", time_out = "60", timelines,
@@ -257,7 +257,7 @@ validated run_case(const validate_flags& flags, const cluster& c, validate::tran
     throw input_error("--kernel", flags.run.kernel, "--transport nccl needs cuda or cudnn");
   if (flags.run.graph && flags.transport != "nccl")
     throw input_error("--cuda-graph: needs --transport nccl");
-  const int ranks = flags.cluster.ranks_of(c);
+  const int ranks = ask::ranks_of(flags.cluster, c);
   const auto run = run_of(flags.run, c, ranks);
   const validate::validation_request request{
       .on = run.on,
@@ -328,9 +328,9 @@ void run_cases(const validate_flags& common, const cluster& c) {
 
 void run(const validate_flags& flags) {
   const auto format = parse_format(flags.output.format);
-  const auto c = flags.cluster.read();
+  const auto c = ask::cluster_of(flags.cluster);
   if (!flags.cases.empty()) return run_cases(flags, c);
-  if (flags.run.workload.sequence.empty()) throw input_error("--seq is required");
+  if (!flags.run.question.sequence) throw input_error("--seq is required");
   const auto done = run_case(flags, c, nullptr);
   if (done.result.rank == 0) {
     if (!flags.timelines.empty())
@@ -349,7 +349,7 @@ void add_validate(CLI::App& app) {
   auto flags = std::make_shared<validate_flags>();
   auto* command = app.add_subcommand(
       "validate", "run a strategy for real; check its numbers and its predicted times");
-  flags->cluster.add_to(*command);
+  add_cluster(*command, flags->cluster);
   flags->run.add_to(*command);
   flags->output.add_to(*command);
   command->add_option("--transport", flags->transport, "inprocess (ranks are threads), mpi or nccl")

@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY ATTNSIM_LIBRARIES)
 install(TARGETS ${libraries} EXPORT attnsim_targets)
 install(EXPORT attnsim_targets NAMESPACE attnsim:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attnsim)
-foreach(folder model sim sweep formats report calibrate reproduce kernels validate)
+foreach(folder model sim ask sweep formats report calibrate reproduce kernels validate)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnsim
           FILES_MATCHING PATTERN "*.hpp")
 endforeach()

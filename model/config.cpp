@@ -40,7 +40,8 @@ YAML::Node parse_value(std::string_view key_path, const std::string& value) {
   try {
     return YAML::Load(value);
   } catch (const YAML::Exception&) {
-    throw input_error("--set", fmt::format("{}={}", key_path, value), "expected a value in YAML");
+    throw input_error(asked("set"), fmt::format("{}={}", key_path, value),
+                      "expected a value in YAML");
   }
 }
 
@@ -97,22 +98,25 @@ config_node config_node::parse_text(const std::string& text, const std::string& 
     if (!node.IsMap())
       throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
     if (text.find('*') != std::string::npos) alias_check(text, name).walk(node);
-    return config_node(std::move(node), name, "", std::make_shared<flags>());
+    return config_node(std::move(node), name, "", std::make_shared<settings>());
   } catch (const YAML::Exception& e) {
     throw input_error(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));
   }
 }
 
-void config_node::set(std::string_view key_path, const std::string& value,
-                      const std::string& flag) {
-  (*set_)[path_to(key_path)] = flag.empty() ? fmt::format("--set: {}", key_path) : flag;
+void config_node::set(std::string_view key_path, const std::string& value) {
+  set(key_path, value, asked("set") + fmt::format(": {}", key_path));
+}
+
+void config_node::set(std::string_view key_path, const std::string& value, const location& origin) {
+  (*set_)[path_to(key_path)] = origin;
   YAML::Node node = node_;
   std::string_view rest = key_path;
   while (true) {
     const auto dot = rest.find('.');
     const std::string key(rest.substr(0, dot));
     if (key.empty() || !node.IsMap()) {
-      throw input_error("--set", fmt::format("{}={}", key_path, value),
+      throw input_error(asked("set"), fmt::format("{}={}", key_path, value),
                         "expected key.path=value with keys of the file");
     }
     if (dot == std::string_view::npos) {
@@ -208,8 +212,8 @@ int config_node::get_within(std::string_view key, int least, int most) const {
 void config_node::allow_only(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : entries()) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      throw input_error(fmt::format("{}: unknown key; expected one of: {}", where(value.node_, key),
-                                    fmt::join(keys, ", ")));
+      throw input_error(where(value.node_, key),
+                        fmt::format("unknown key; expected one of: {}", fmt::join(keys, ", ")));
     }
   }
 }
@@ -219,21 +223,21 @@ std::string config_node::path_to(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
-std::string config_node::where(const YAML::Node& node, std::string_view key) const {
+location config_node::where(const YAML::Node& node, std::string_view key) const {
   const auto path = path_to(key);
-  for (const auto& [set_path, flag] : *set_) {
+  for (const auto& [set_path, origin] : *set_) {
     if (!path.starts_with(set_path)) continue;
     const auto rest = path.substr(set_path.size());
-    if (rest.empty() || rest.front() == '.' || rest.front() == '[') return flag + rest;
+    if (rest.empty() || rest.front() == '.' || rest.front() == '[') return origin + rest;
   }
   const auto mark = node && !node.Mark().is_null() ? node.Mark() : node_.Mark();
-  return fmt::format("{}:{}: {}", file_, mark.line + 1, path);
+  return {fmt::format("{}:{}: {}", file_, mark.line + 1, path), ""};
 }
 
 void config_node::fail(std::string_view key, const std::string& expected) const {
   const YAML::Node node = key.empty() ? node_ : node_[std::string(key)];
   if (expected == "missing") {
-    throw input_error(fmt::format("{}: missing", where(node_, key)));
+    throw input_error(where(node_, key), "missing");
   }
   throw input_error(where(node, key), scalar_text(node), expected);
 }

@@ -28,16 +28,17 @@ class config_node {
   /// `name` stands for the file in messages.
   static config_node parse_text(const std::string& text, const std::string& name);
 
-  /// Sets key.path to a value, which is YAML, as --set key.path=value does. Messages about it begin with `flag`, by
-  /// default "--set: key.path". Throws input_error for a path through a value that is no map.
-  void set(std::string_view key_path, const std::string& value, const std::string& flag = "");
+  /// Sets key.path to a value, which is YAML, as the field "set" of a question does. Messages about it begin with
+  /// `origin`, by default "set: key.path". Throws input_error for a path through a value that is no map.
+  void set(std::string_view key_path, const std::string& value);
+  void set(std::string_view key_path, const std::string& value, const location& origin);
 
   bool has(std::string_view key) const;
   bool is_map() const { return node_.IsMap(); }
   bool is_scalar() const { return node_.IsScalar(); }
   bool is_sequence() const { return node_.IsSequence(); }
   const std::string& file() const { return file_; }
-  std::string where() const { return where(node_, ""); }  ///< "FILE:LINE: KEY", as messages begin
+  location where() const { return where(node_, ""); }  ///< "FILE:LINE: KEY", as messages begin
 
   /// The map or sequence under `key`, which must exist.
   config_node at(std::string_view key) const;
@@ -78,19 +79,19 @@ class config_node {
   [[noreturn]] void fail(std::string_view key, const std::string& expected) const;
 
  private:
-  using flags = std::map<std::string, std::string>;
+  using settings = std::map<std::string, location>;
 
   config_node(const YAML::Node& node, std::string file, std::string path,
-              std::shared_ptr<flags> set)
+              std::shared_ptr<settings> set)
       : node_(node), file_(std::move(file)), path_(std::move(path)), set_(std::move(set)) {}
   std::string path_to(std::string_view key) const;
-  std::string where(const YAML::Node& node, std::string_view key) const;
+  location where(const YAML::Node& node, std::string_view key) const;
   YAML::Node child(std::string_view key) const;
 
   YAML::Node node_;
   std::string file_;
-  std::string path_;            ///< dotted path of this node from the root
-  std::shared_ptr<flags> set_;  ///< what was set, by dotted path; one for the whole file
+  std::string path_;               ///< dotted path of this node from the root
+  std::shared_ptr<settings> set_;  ///< what was set, by dotted path; one for the whole file
 };
 
 }  // namespace attnsim

@@ -208,7 +208,7 @@ const framework& find_framework(std::string_view name) {
     if (f.name == name) return f;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
   }
-  throw input_error("--emit", std::string(name), "expected one of: " + names);
+  throw input_error(asked("emit"), std::string(name), "expected one of: " + names);
 }
 
 }  // namespace attnsim

@@ -72,6 +72,10 @@ constexpr bandwidth operator/(byte_count n, seconds t) {
 template <typename Quantity>
 Quantity parse(std::string_view text);
 
+/// A count as people type it: 1048576, 128K, 1M (binary multiples, as token counts are). Throws std::invalid_argument
+/// unless it is a whole number of at least `least`.
+std::int64_t parse_whole(const std::string& text, std::int64_t least = 1);
+
 /// What `parse` accepts, for messages: "a time with its unit, such as '2 us'".
 template <typename Quantity>
 std::string_view expectation();

@@ -1,7 +1,8 @@
 // The Python module attnsim._attnsim: what a user sees of it is documented in attnsim/__init__.pyi.
 //
-// Arguments are read as the flags of the same names (cli/flags.hpp), so that they take the same values and give the same
-// messages: input_error and infeasible become attnsim.InputError and attnsim.Infeasible, both ValueErrors.
+// Arguments are read as the fields of a question (ask/question.hpp), so that they take the same values and give the same
+// messages as elsewhere: input_error and infeasible become attnsim.InputError and attnsim.Infeasible, both ValueErrors,
+// that begin with the keyword.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/flags.hpp"
+#include "ask/question.hpp"
 
 namespace attnsim::python {
 
@@ -18,14 +19,19 @@ namespace py = pybind11;
 
 /// A strategy as asked for, some of which depends on the mask; or as chosen by a plan or prediction.
 struct wanted_strategy {
-  cli::strategy_flags flags;
+  ask::question asked;
   std::optional<strategy> chosen;
 
-  strategy on(const attention& a) const { return chosen ? *chosen : flags.read(a.mask); }
+  strategy on(const attention& a) const {
+    return chosen ? *chosen : ask::strategy_of(asked, a.mask);
+  }
 };
 
-/// As one would type it after a flag; empty for None.
+/// As one would write it; empty for None.
 std::string text_of(const py::handle&);
+
+/// Reads a keyword's value into the field of that name; None leaves it as it is.
+void set(ask::question&, const char* field, const py::handle& value);
 
 /// All devices for None. Throws infeasible when the cluster has fewer.
 int ranks_of(const cluster&, const py::handle& ranks);

@@ -1,6 +1,5 @@
 #include "calibrate/calibration.hpp"
 #include "calibrate/device_file.hpp"
-#include "cli/flags.hpp"
 #include "python/bindings.hpp"
 
 namespace attnsim::python {
@@ -15,7 +14,11 @@ calibration calibrate_from(const std::string& device, const std::vector<located_
     sets.push_back({path, read_measurements(path), on});
   }
   const py::gil_scoped_release others_may_run;
-  return calibrate(cli::parse_flag("--device", device, read_device_file), sets);
+  try {
+    return calibrate(read_device_file(device), sets);
+  } catch (const std::invalid_argument& e) {
+    throw input_error(asked("device"), device, e.what());
+  }
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "python/bindings.hpp"
@@ -11,10 +13,40 @@ std::string text_of(const py::handle& value) {
 }
 
 int ranks_of(const cluster& c, const py::handle& ranks) {
-  cli::cluster_flags flags;
-  flags.ranks = text_of(ranks);
-  return flags.ranks_of(c);
+  ask::question q;
+  set(q, "ranks", ranks);
+  return ask::ranks_of(q, c);
 }
+
+void set(ask::question& q, const char* field, const py::handle& value) {
+  if (!value.is_none()) ask::set(q, field, text_of(value));
+}
+
+namespace {
+
+/// A field's keyword has an underscore where the field's name has a dash; pass is a word of the language.
+template <typename Error>
+std::string worded(const Error& e) {
+  auto keyword = e.field();
+  std::replace(keyword.begin(), keyword.end(), '-', '_');
+  if (keyword == "pass") keyword = "pass_";
+  return keyword + std::string(e.what()).substr(e.field().size());
+}
+
+void translate(std::exception_ptr thrown) {
+  const auto raise = [](const char* type, const std::string& message) {
+    PyErr_SetString(py::module_::import("attnsim._attnsim").attr(type).ptr(), message.c_str());
+  };
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const input_error& e) {
+    raise("InputError", worded(e));
+  } catch (const infeasible& e) {
+    raise("Infeasible", worded(e));
+  }
+}
+
+}  // namespace
 
 py::object frame_of(const py::dict& columns) {
   return py::module_::import("pandas").attr("DataFrame")(columns);
@@ -24,8 +56,9 @@ py::object frame_of(const py::dict& columns) {
 
 PYBIND11_MODULE(_attnsim, m) {
   using namespace attnsim::python;
-  py::register_exception<attnsim::input_error>(m, "InputError", PyExc_ValueError);
-  py::register_exception<attnsim::infeasible>(m, "Infeasible", PyExc_ValueError);
+  py::exception<attnsim::input_error>(m, "InputError", PyExc_ValueError);
+  py::exception<attnsim::infeasible>(m, "Infeasible", PyExc_ValueError);
+  py::register_exception_translator(&translate);
   bind_requests(m);
   bind_predictions(m);
   bind_timelines(m);

@@ -11,15 +11,18 @@ py::object dict_of(const prediction& p) {
   return py::module_::import("json").attr("loads")(report::to_json(p).dump());
 }
 
-pass_kind pass_of(const std::string& name) {
-  return cli::parse_flag("--pass", name, parse_pass);
+ask::question with_pass(ask::question q, const std::string& pass) {
+  ask::set(q, "pass", pass);
+  return q;
 }
 
 prediction predict_one(const cluster& c, const attention& a, const wanted_strategy& s,
                        const py::object& ranks, const std::string& pass, const std::string& by) {
   const int n = ranks_of(c, ranks);
   const py::gil_scoped_release others_may_run;
-  return predict(c, a, s.on(a), n, pass_of(pass), cli::parse_reader(by));
+  auto q = with_pass({}, pass);
+  ask::set(q, "by", by);
+  return predict(c, a, s.on(a), n, q.pass, q.by);
 }
 
 plan_result plan_all(const cluster& c, const attention& a, const wanted_strategy& fixed,
@@ -27,12 +30,8 @@ plan_result plan_all(const cluster& c, const attention& a, const wanted_strategy
                      const std::string& pass) {
   const int n = ranks_of(c, ranks);
   const py::gil_scoped_release others_may_run;
-  auto request = fixed.flags.fixed_in_plan(a.mask);
-  request.problem = a;
-  request.ranks = n;
-  request.pass = pass_of(pass);
-  request.schedules = std::move(schedules);
-  return plan(c, request);
+  const auto q = with_pass(fixed.asked, pass);
+  return plan(c, ask::plan_of(q, a, n, std::move(schedules)));
 }
 
 void bind_prediction(py::module_& m) {

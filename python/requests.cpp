@@ -10,10 +10,12 @@ namespace {
 
 cluster_overrides overrides_of(const py::object& nodes, const py::object& device,
                                const py::object& host, const py::dict& set) {
-  cluster_overrides overrides{.device = text_of(device), .host = text_of(host)};
-  if (!nodes.is_none()) overrides.nodes = nodes.cast<std::int64_t>();
-  for (const auto& [key, value] : set) overrides.set.emplace_back(text_of(key), text_of(value));
-  return overrides;
+  ask::question q;
+  python::set(q, "nodes", nodes);
+  python::set(q, "device", device);
+  python::set(q, "host", host);
+  for (const auto& [key, value] : set) q.overrides.set.emplace_back(text_of(key), text_of(value));
+  return q.overrides;
 }
 
 void bind_cluster(py::module_& m) {
@@ -74,19 +76,19 @@ void bind_attention(py::module_& m) {
                        const py::object& head_dim, const py::object& model, const py::object& batch,
                        const std::string& mask, const py::object& window,
                        const py::object& documents, const std::string& dtype, std::int64_t pad_to) {
-             cli::workload_flags flags;
-             flags.sequence = text_of(seq);
-             flags.heads = text_of(heads);
-             flags.kv_heads = text_of(kv_heads);
-             flags.head_dim = text_of(head_dim);
-             flags.model = text_of(model);
-             flags.batch = text_of(batch);
-             flags.mask = mask;
-             flags.window = text_of(window);
-             flags.documents = documents_of(documents);
-             flags.dtype = dtype;
-             flags.pad = pad_to > 1;
-             return flags.read(pad_to);
+             ask::question q;
+             set(q, "seq", seq);
+             set(q, "heads", heads);
+             set(q, "kv-heads", kv_heads);
+             set(q, "head-dim", head_dim);
+             set(q, "model", model);
+             set(q, "batch", batch);
+             ask::set(q, "mask", mask);
+             set(q, "window", window);
+             ask::set(q, "documents", documents_of(documents));
+             ask::set(q, "dtype", dtype);
+             q.pad = pad_to > 1;
+             return ask::problem_of(q, pad_to);
            }),
            py::arg("seq"), py::kw_only(), py::arg("heads") = py::none(),
            py::arg("kv_heads") = py::none(), py::arg("head_dim") = py::none(),
@@ -128,21 +130,20 @@ void bind_strategy(py::module_& m) {
                        const py::object& merges, const py::object& launch_order,
                        const py::object& partials, const py::object& gradients) {
              wanted_strategy wanted;
-             auto& flags = wanted.flags;
-             flags.schedule = schedule;
-             flags.grid = grid_text(grid);
-             flags.ulysses = text_of(ulysses);
-             flags.tensor_parallel = text_of(tp);
-             flags.tokens = text_of(tokens);
-             flags.placement = text_of(placement);
-             flags.kernel = text_of(kernel);
-             flags.order = text_of(kv_order);
-             flags.reduction = text_of(reduction);
-             flags.merges = text_of(merges);
-             flags.launch_order = text_of(launch_order);
-             flags.partials = text_of(partials);
-             flags.gradients = text_of(gradients);
-             flags.read(mask_kind::causal);
+             auto& q = wanted.asked;
+             ask::set(q, "schedule", schedule);
+             if (!grid.is_none()) ask::set(q, "grid", grid_text(grid));
+             set(q, "ulysses", ulysses);
+             set(q, "tp", tp);
+             set(q, "tokens", tokens);
+             set(q, "placement", placement);
+             set(q, "kernel", kernel);
+             set(q, "kv-order", kv_order);
+             set(q, "reduction", reduction);
+             set(q, "merges", merges);
+             set(q, "launch-order", launch_order);
+             set(q, "partials", partials);
+             set(q, "gradients", gradients);
              return wanted;
            }),
            py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
@@ -155,7 +156,7 @@ void bind_strategy(py::module_& m) {
            "values.\nThe values are those of the flags of attnsim predict.")
       .def_property_readonly(
           "schedule",
-          [](const wanted_strategy& s) { return s.chosen ? s.chosen->schedule : s.flags.schedule; })
+          [](const wanted_strategy& s) { return s.chosen ? s.chosen->schedule : s.asked.schedule; })
       .def("__repr__", [](const wanted_strategy& s) {
         const auto shown = s.on({});
         const auto grid =

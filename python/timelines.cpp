@@ -161,11 +161,12 @@ simulation simulate_all(const cluster& c, const attention& a, const wanted_strat
                         const py::object& ranks, const std::string& pass) {
   const int n = ranks_of(c, ranks);
   const py::gil_scoped_release others_may_run;
-  const auto kind = cli::parse_flag("--pass", pass, parse_pass);
+  ask::question q;
+  ask::set(q, "pass", pass);
   const auto chosen = complete(s.on(a), a, n);
   simulation result{.on = &c};
   seconds offset;
-  for (const auto one : passes_of(kind)) {
+  for (const auto one : passes_of(q.pass)) {
     const instance i(c, a, chosen, one);
     auto times = simulate(i, {.record = true, .record_links = true});
     const auto end = offset + times.duration();

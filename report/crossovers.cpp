@@ -28,7 +28,7 @@ seconds time_at(const cluster& c, const prediction& p, std::int64_t sequence) {
   try {
     for (const auto& one : p.passes) {
       time +=
-          predict(c, problem, p.chosen, p.ranks / p.data_parallel, one.pass, reader_kind::analytic)
+          predict(c, problem, p.chosen, p.ranks / p.data_parallel, one.pass, prediction_method::analytic)
               .time;
     }
   } catch (const infeasible&) {

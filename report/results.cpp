@@ -86,7 +86,7 @@ nlohmann::ordered_json to_json(const prediction& p) {
       {"tokens", name_of(p.chosen.tokens)},
       {"placement", p.chosen.placement},
       {"kv_order", name_of(p.chosen.order)},
-      {"by", p.by == reader_kind::simulation ? "simulation" : "analytic"},
+      {"by", name_of(p.by)},
       {"time_s", p.time.value()},
       {"time_interval_s", {p.low.value(), p.high.value()}},
       {"compute_s", p.compute.value()},
@@ -142,7 +142,7 @@ table ranking_of(const std::vector<prediction>& ranked) {
               std::string(name_of(p.chosen.tokens)), p.chosen.placement, to_string(p.time),
               to_string(p.compute), to_string(p.exposed_communication),
               to_string(p.rate_per_device), to_string(p.most_bytes_sent), to_string(p.peak_memory),
-              bound_by(p.bottleneck) + (p.by == reader_kind::analytic ? ", by closed form" : "")});
+              bound_by(p.bottleneck) + (p.by == prediction_method::analytic ? ", by closed form" : "")});
   }
   return rows;
 }

@@ -42,7 +42,7 @@ cluster build(const machine& m, int ranks) {
 }
 
 prediction ask(const machine& m, int ranks, std::int64_t group, strategy s, formats f,
-               pass_kind pass = pass_kind::both, reader_kind by = reader_kind::simulation) {
+               pass_kind pass = pass_kind::both, prediction_method by = prediction_method::simulation) {
   s.tokens = token_layout::striped;
   s.partials = f.partials;
   s.gradients = f.gradients;
@@ -71,7 +71,7 @@ struct configuration {
 
 std::vector<configuration> compare(const machine& m, const tile& t, formats f,
                                    pass_kind pass = pass_kind::both,
-                                   reader_kind by = reader_kind::simulation) {
+                                   prediction_method by = prediction_method::simulation) {
   std::vector<configuration> all{{1}, {2}, {4}, {8}};
   parallel_for_each(all, [&](configuration& c) {
     c.ring = ask(m, gpus, c.group, {.schedule = "ring"}, f, pass, by);
@@ -116,7 +116,7 @@ void add_tiles(result& r) {
   };
   for (const tile& t : {tile{64, 4}, tile{32, 8}, tile{16, 16}, tile{8, 32}}) {
     for (const auto& v : variants) {
-      const auto all = compare({}, t, v.used, v.pass, reader_kind::analytic);
+      const auto all = compare({}, t, v.used, v.pass, prediction_method::analytic);
       const auto [most, mean] = most_and_mean(all, &configuration::traffic_saved);
       const auto name = fmt::format("tile {}x{}, {}", t.cols, t.rows, v.name);
       r.what_ifs.push_back({name, "traffic saved, largest", 0.854, most});

@@ -318,7 +318,7 @@ std::vector<prediction> best_of_each(std::vector<candidate>& predicted) {
 prediction predicted(const cluster& c, const plan_request& request, const candidate& one) {
   auto p = predict(c, part_of_batch(request.problem, one.data_parallel), one.chosen,
                    request.ranks / one.data_parallel, request.pass,
-                   one.in_detail ? reader_kind::simulation : reader_kind::analytic);
+                   one.in_detail ? prediction_method::simulation : prediction_method::analytic);
   p.data_parallel = one.data_parallel;
   p.problem = request.problem;
   p.ranks = request.ranks;
@@ -425,7 +425,7 @@ pass_kind pass_of(const prediction& p) {
 bool is_compute_bound(const cluster& c, const attention& problem, const prediction& p,
                       double share) {
   const auto there = predict(c, part_of_batch(problem, p.data_parallel), p.chosen,
-                             p.ranks / p.data_parallel, pass_of(p), reader_kind::analytic);
+                             p.ranks / p.data_parallel, pass_of(p), prediction_method::analytic);
   return there.time - there.compute <= there.time * share;
 }
 

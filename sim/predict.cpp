@@ -55,10 +55,10 @@ void use_simulation(const instance& i, pass_prediction& p) {
   p.bottleneck = find_bottleneck(i, t);
 }
 
-pass_prediction predict_pass(const instance& i, pass_kind pass, reader_kind by) {
+pass_prediction predict_pass(const instance& i, pass_kind pass, prediction_method by) {
   pass_prediction p{.pass = pass, .memory = peak_memory(i.work())};
   count_bytes(i, p);
-  by == reader_kind::simulation ? use_simulation(i, p) : use_estimate(i, p);
+  by == prediction_method::simulation ? use_simulation(i, p) : use_estimate(i, p);
   p.host = host_time(i);
   if (p.host > p.time) {
     p.time = p.host;
@@ -110,6 +110,10 @@ void add_warnings(prediction& p, const cluster& c) {
 }
 
 }  // namespace
+
+std::string_view name_of(prediction_method method) {
+  return method == prediction_method::simulation ? "simulation" : "analytic";
+}
 
 double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
   const instance i(c, a, s, pass_kind::forward);
@@ -180,7 +184,7 @@ double communication_uncertainty(const instance& i) {
 }
 
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
-                   pass_kind pass, reader_kind by) {
+                   pass_kind pass, prediction_method by) {
   check(a);
   prediction p{
       .cluster = c.name, .ranks = ranks, .by = by, .chosen = complete(s, a, ranks), .problem = a};

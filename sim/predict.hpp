@@ -12,7 +12,8 @@
 
 namespace attnsim {
 
-enum class reader_kind { simulation, analytic };
+enum class prediction_method { simulation, analytic };
+std::string_view name_of(prediction_method);
 
 struct bottleneck {
   std::string kind;  ///< compute, nvlink, pcie, network, latency or host
@@ -44,7 +45,7 @@ struct pass_prediction {
 struct prediction {
   std::string cluster;
   int ranks = 0;
-  reader_kind by = reader_kind::simulation;
+  prediction_method by = prediction_method::simulation;
   strategy chosen;
   attention problem;      ///< of all data-parallel groups together
   int data_parallel = 1;  ///< groups of ranks that each have their part of the batch
@@ -65,7 +66,7 @@ struct prediction {
 
 /// `s` need not be completed. Throws as instance does.
 prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
-                   reader_kind by = reader_kind::simulation);
+                   prediction_method by = prediction_method::simulation);
 
 /// The largest number of visible pairs, times query heads, that a rank attends to in the forward pass, over the mean.
 double work_imbalance(const cluster&, const attention&, const strategy&);

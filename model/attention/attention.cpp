@@ -50,40 +50,42 @@ std::vector<std::int64_t> document_bounds(const attention& a) {
 }
 
 void check(const attention& a) {
-  const std::pair<const char*, std::int64_t> sizes[] = {{"--batch", a.batch},
-                                                        {"--heads", a.heads},
-                                                        {"--kv-heads", a.kv_heads},
-                                                        {"--head-dim", a.head_dim},
-                                                        {"--seq", a.sequence - a.padding}};
-  for (const auto& [flag, value] : sizes) {
+  const std::pair<const char*, std::int64_t> sizes[] = {{"batch", a.batch},
+                                                        {"heads", a.heads},
+                                                        {"kv-heads", a.kv_heads},
+                                                        {"head-dim", a.head_dim},
+                                                        {"seq", a.sequence - a.padding}};
+  for (const auto& [field, value] : sizes) {
     if (value < 1)
-      throw input_error(flag, fmt::format("{}", value), "expected a whole number of at least 1");
+      throw input_error(asked(field), fmt::format("{}", value),
+                        "expected a whole number of at least 1");
   }
   if (a.window < 0) {
-    throw input_error("--window", fmt::format("{}", a.window),
+    throw input_error(asked("window"), fmt::format("{}", a.window),
                       "expected a whole number of at least 0");
   }
   if (a.window > 0 && a.mask != mask_kind::causal) {
-    throw input_error("--window", fmt::format("{}", a.window),
+    throw input_error(asked("window"), fmt::format("{}", a.window),
                       "expected a causal mask with a sliding window");
   }
   for (const auto length : a.documents) {
     if (length < 1) {
-      throw input_error("--documents", fmt::format("{}", length), "expected lengths of at least 1");
+      throw input_error(asked("documents"), fmt::format("{}", length),
+                        "expected lengths of at least 1");
     }
   }
   if (const auto end = document_bounds(a).back(); end != a.sequence - a.padding) {
     throw input_error(
-        "--documents", fmt::format("{}", end),
-        fmt::format("expected lengths that add up to --seq {}", a.sequence - a.padding));
+        asked("documents"), fmt::format("{}", end),
+        fmt::format("expected lengths that add up to the sequence's {}", a.sequence - a.padding));
   }
   if (a.heads % a.kv_heads != 0) {
     std::string divisors;
     for (std::int64_t d = 1; d <= a.heads; ++d) {
       if (a.heads % d == 0) divisors += fmt::format("{}{}", divisors.empty() ? "" : ", ", d);
     }
-    throw infeasible(fmt::format("--kv-heads: '{}': does not divide {} heads; feasible: {}",
-                                 a.kv_heads, a.heads, divisors));
+    throw infeasible(asked("kv-heads"), std::to_string(a.kv_heads),
+                     fmt::format("does not divide {} heads; feasible: {}", a.heads, divisors));
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "model/topology_files.hpp"
 #include "model/config.hpp"
+#include "model/topology_files.hpp"
 
 namespace attnsim {
 
@@ -20,7 +20,7 @@ void use_model_shape(attention& a, const std::string& name) {
     }
     names += fmt::format("{}{}", names.empty() ? "" : ", ", key);
   }
-  throw input_error("--model", name, "expected one of: " + names);
+  throw input_error(asked("model"), name, "expected one of: " + names);
 }
 
 }  // namespace attnsim

@@ -7,8 +7,8 @@
 
 #include "model/cluster/explicit_graph.hpp"
 #include "model/cluster/node_router.hpp"
-#include "model/topology_files.hpp"
 #include "model/config.hpp"
+#include "model/topology_files.hpp"
 
 namespace attnsim {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr int most_devices = 1 << 20;
 constexpr int most_devices_per_node = 4096;
 
-/// --set device.KEY or host.KEY: of a profile in a file of its own.
+/// device.KEY or host.KEY: of a profile in a file of its own.
 bool is_elsewhere(const std::string& key, const config_node& root) {
   for (const std::string profile : {"device", "host"}) {
     if (key.starts_with(profile + ".")) return root.has(profile) && !root.at(profile).is_map();
@@ -24,22 +24,22 @@ bool is_elsewhere(const std::string& key, const config_node& root) {
   return false;
 }
 
-/// --device and --host first, so that settings of their keys go to what they name.
+/// Device and host first, so that settings of their keys go to what they name.
 void apply(const cluster_overrides& overrides, config_node& root) {
-  if (!overrides.device.empty()) root.set("device", overrides.device, "--device");
-  if (!overrides.host.empty()) root.set("host", overrides.host, "--host");
+  if (!overrides.device.empty()) root.set("device", overrides.device, asked("device"));
+  if (!overrides.host.empty()) root.set("host", overrides.host, asked("host"));
   for (const auto& [key, value] : overrides.set) {
     if (!is_elsewhere(key, root)) root.set(key, value);
   }
   if (overrides.nodes == 0) return;
   if (root.has("graph")) {
-    throw input_error("--nodes", std::to_string(overrides.nodes),
+    throw input_error(asked("nodes"), std::to_string(overrides.nodes),
                       "expected a cluster with a fabric, this one is an explicit graph");
   }
-  root.set("nodes", std::to_string(overrides.nodes), "--nodes");
+  root.set("nodes", std::to_string(overrides.nodes), asked("nodes"));
 }
 
-/// The device's or host's: what stands under `key`, or the file of `folder` that it names with its --set key.KEY.
+/// The device's or host's: what stands under `key`, or the file of `folder` that it names with what is set of its keys.
 config_node profile(const config_node& root, const std::string& key, std::string_view folder,
                     const cluster_overrides& overrides) {
   if (root.at(key).is_map()) return root.at(key);
@@ -47,7 +47,8 @@ config_node profile(const config_node& root, const std::string& key, std::string
       key, [&](std::string_view name) { return find_topology_file(folder, std::string(name)); }));
   const auto prefix = key + ".";
   for (const auto& [path, value] : overrides.set) {
-    if (path.starts_with(prefix)) file.set(path.substr(prefix.size()), value, "--set: " + path);
+    if (path.starts_with(prefix))
+      file.set(path.substr(prefix.size()), value, asked("set") + (": " + path));
   }
   return file;
 }

@@ -50,7 +50,7 @@ struct cluster {
   int devices() const { return network.devices(); }
 };
 
-/// What the command line changes: --nodes, --device, --host and --set key.path=value.
+/// What a question changes of a cluster file; `set` by key.path.
 struct cluster_overrides {
   std::string device;
   std::string host;

@@ -72,12 +72,12 @@ void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
   const auto more = [](std::int64_t all, std::int64_t useful) {
     return percent(static_cast<double>(all - useful) / static_cast<double>(useful));
   };
-  throw infeasible(fmt::format(
-      "--seq: '{}': not a multiple of {}, as {} tokens over {} ranks need; pad by {} to {} ({} "
-      "more "
-      "tokens, {} more work)",
-      a.sequence, layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - a.sequence,
-      padded, more(padded, a.sequence), more(pairs_of(a, padded), pairs_of(a, a.sequence))));
+  throw infeasible(asked("seq"), std::to_string(a.sequence),
+                   fmt::format("not a multiple of {}, as {} tokens over {} ranks need; pad by {} "
+                               "to {} ({} more tokens, {} more work)",
+                               layout_unit(layout, ranks, parts), name_of(layout), ranks,
+                               padded - a.sequence, padded, more(padded, a.sequence),
+                               more(pairs_of(a, padded), pairs_of(a, a.sequence))));
 }
 
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase,
@@ -89,9 +89,10 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
   const auto all = all_heads(a);
   if (!can_share(all, s.tensor_parallel) ||
       !can_share(share_of(all, s.tensor_parallel, 0), parts)) {
-    throw infeasible(fmt::format(
-        "--ulysses: '{}': {} query and {} K/V heads over {} tensor-parallel ranks can't be shared",
-        parts, a.heads, a.kv_heads, s.tensor_parallel));
+    throw infeasible(
+        asked("ulysses"), std::to_string(parts),
+        fmt::format("{} query and {} K/V heads over {} tensor-parallel ranks can't be shared",
+                    a.heads, a.kv_heads, s.tensor_parallel));
   }
   even_heads_ = shares_evenly(all, s.tensor_parallel) &&
                 shares_evenly(share_of(all, s.tensor_parallel, 0), parts);

@@ -85,7 +85,7 @@ std::vector<int> custom(std::string_view list, const std::string& placement, int
                         int available) {
   const auto fail = [&] {
     throw input_error(
-        "--placement", placement,
+        asked("placement"), placement,
         fmt::format("expected custom: and {} distinct devices of 0 to {}", ranks, available - 1));
   };
   std::vector<int> devices;
@@ -116,7 +116,7 @@ tile_shape parse_tile(const std::string& placement, const rank_grid& places) {
   const bool fits = read.ptr == end && tile.first > 0 && tile.second > 0 &&
                     places.extent(0) % tile.first == 0 && places.extent(1) % tile.second == 0;
   if (!fits) {
-    throw input_error("--placement", placement,
+    throw input_error(asked("placement"), placement,
                       fmt::format("expected tile:RxC with R and C that divide the grid {}x{}",
                                   places.extent(0), places.extent(1)));
   }
@@ -131,9 +131,9 @@ std::vector<std::string> placements() {
 
 std::vector<int> place(const std::string& placement, const rank_grid& grid, const cluster& c) {
   if (grid.ranks() > c.devices()) {
-    throw infeasible(fmt::format(
-        "--ranks: '{}': {} has {} devices; use at most that many, or --nodes for a larger cluster",
-        grid.ranks(), c.name, c.devices()));
+    throw infeasible(asked("ranks"), std::to_string(grid.ranks()),
+                     fmt::format("{} has {} devices; use at most that many, or more nodes", c.name,
+                                 c.devices()));
   }
   constexpr std::string_view list = "custom:";
   if (placement.starts_with(list)) {
@@ -154,7 +154,7 @@ std::vector<int> place(const std::string& placement, const rank_grid& grid, cons
   if (placement.starts_with(tile_prefix))
     return expanded(tile_by_tile(places, parse_tile(placement, places)), block);
   throw input_error(
-      "--placement", placement,
+      asked("placement"), placement,
       fmt::format("expected one of: {}, tile:RxC, custom:LIST", fmt::join(placements(), ", ")));
 }
 

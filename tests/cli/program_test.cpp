@@ -325,13 +325,13 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"predict p5 --seq 128K --mask full --window 8", 2,
                 "--window: '8': expected a causal mask with a sliding window"},
         mistake{"predict p5 --seq 128K --documents 64K,32K", 2,
-                "--documents: '98304': expected lengths that add up to --seq 131072"},
+                "--documents: '98304': expected lengths that add up to the sequence's 131072"},
         mistake{"predict p5 --nodes 1 --seq 128K --tp 3", 3, "--tp: '3': does not divide 8 ranks"},
         mistake{"predict p5 --nodes 1 --seq 128K --kv-heads 2 --tp 4", 3,
                 "--tp: '4': does not divide 2 K/V heads"},
         mistake{
             "predict p5 --nodes 1 --seq 128K --heads 5 --schedule ulysses", 3,
-            "--schedule: 'ulysses': no grid of 8 ranks will do; --ulysses 8 does not suit 5 "
+            "--schedule: 'ulysses': no grid of 8 ranks will do; ulysses 8 does not suit 5 "
             "query and 5 K/V heads a rank; even degrees: 1, 5; on more ranks: usp, a ring around "
             "it, or attention2d"},
         mistake{"plan p5 --seq 128K --emit jax", 2,
@@ -373,7 +373,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "to 1008 "
                 "(0.7 % more tokens, 1.4 % more work)"},
         mistake{"predict p5 --nodes 1 --seq 128K --ranks 9", 3,
-                "--ranks: '9': p5 has 8 devices; feasible: 1 to 8, or more with --nodes"},
+                "--ranks: '9': p5 has 8 devices; feasible: 1 to 8, or more with more nodes"},
         mistake{"predict p5 --nodes 1 --seq 128K --placement diagonal", 2,
                 "--placement: 'diagonal': expected one of: node-major, row-in-node, "
                 "column-in-node, tile-in-node, rails, tile:RxC, custom:LIST"},

@@ -89,8 +89,8 @@ TEST_F(sweep, takes_hosts) {
 
 TEST_F(sweep, infeasible_points_say_why) {
   const auto file = file_of(small);
-  EXPECT_THAT(file, HasSubstr("false,\"--grid: '3x3': has 9 ranks"));
-  EXPECT_THAT(file, HasSubstr("false,\"--seq: '100': not a multiple of 16"));
+  EXPECT_THAT(file, HasSubstr("false,\"grid: '3x3': has 9 ranks"));
+  EXPECT_THAT(file, HasSubstr("false,\"seq: '100': not a multiple of 16"));
   const auto memory = file_of("{cluster: dgx-h100, nodes: 1, seq: 64M, heads: 64, by: analytic}");
   EXPECT_THAT(memory, HasSubstr(",false,needs "));
 }
@@ -159,7 +159,7 @@ TEST_F(sweep, names_the_bad_value) {
               StartsWith(in_spec("4: points[0].kernel: 'fa9': expected one of: ")));
   EXPECT_THAT(message("cluster: dgx-h100\nseq: 64K\nhedas: 32\n"),
               StartsWith(in_spec("3: hedas: unknown key; expected one of: ")));
-  EXPECT_THAT(message("cluster: dgx-h100\n"), EndsWith("sweep.yaml: --seq is required\n"));
+  EXPECT_THAT(message("cluster: dgx-h100\n"), EndsWith("sweep.yaml: seq: is required\n"));
 }
 
 TEST_F(sweep, a_value_that_fits_some_points_is_good) {

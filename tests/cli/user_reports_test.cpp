@@ -208,13 +208,13 @@ TEST(user_reports, n13_more_ranks_than_heads) {
   const std::string rest = "; on more ranks: usp, a ring around it, or attention2d\n";
   EXPECT_EQ(refusal(ulysses + "--heads 48"),
             no_grid +
-                "--ulysses 64 does not suit 48 query and 48 K/V heads a rank; even degrees: 1, 2, "
+                "ulysses 64 does not suit 48 query and 48 K/V heads a rank; even degrees: 1, 2, "
                 "3, 4, 6, 8, 12, "
                 "16, 24, 48" +
                 rest);
   EXPECT_EQ(refusal(ulysses + "--heads 40 --kv-heads 8"),
             no_grid +
-                "--ulysses 64 does not suit 40 query and 8 K/V heads a rank; even degrees: 1, 2, "
+                "ulysses 64 does not suit 40 query and 8 K/V heads a rank; even degrees: 1, 2, "
                 "4, 8, 40" +
                 rest);
   EXPECT_EQ(figures("predict star --nodes 40 --seq 40K --heads 40 --kv-heads 8 --schedule ulysses")

@@ -91,7 +91,7 @@ TEST(bound, never_exceeds_what_is_predicted) {
         s.kernel = pick<std::string>({"", "attnsim-cuda", "cudnn-9.19"}, random);
       const auto pass = pick<pass_kind>({pass_kind::forward, pass_kind::backward}, random);
       const auto bound = time_bound(c, a).of(s, place(s.placement, schedule_grid(s), c), pass);
-      for (const auto by : {reader_kind::analytic, reader_kind::simulation}) {
+      for (const auto by : {prediction_method::analytic, prediction_method::simulation}) {
         EXPECT_THAT(bound.value(), Le(predict(c, a, s, c.devices(), pass, by).time.value()))
             << name << " " << s.schedule << " " << s.rows << "x" << s.cols << " U" << s.ulysses
             << " " << s.placement << " " << name_of(pass);

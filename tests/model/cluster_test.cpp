@@ -48,7 +48,7 @@ TEST(read_cluster, explicit_graph) {
   EXPECT_EQ(c.devices_per_node, 0);
   EXPECT_THAT(stops(c.network, 1, 0), ElementsAre("b", "a"));
   EXPECT_ERROR(read_with(graph, {.nodes = 4}), input_error,
-               "--nodes: '4': expected a cluster with a fabric, this one is an explicit graph");
+               "nodes: '4': expected a cluster with a fabric, this one is an explicit graph");
   EXPECT_ERROR(read_text(graph + "nodes: 2\n"), input_error,
                "c.yaml:6: nodes: unknown key; expected one of: name, source, device, host, graph, "
                "slow_devices, slow_links");
@@ -90,12 +90,12 @@ TEST(read_cluster, overrides) {
   EXPECT_EQ(c.device.kernel_launch, parse<seconds>("3 us"));
   EXPECT_ERROR(
       read_with(whole, {.set = {{"nics.speed", "1"}}}), input_error,
-      "--set: nics.speed: unknown key; expected one of: per_node, bandwidth, latency, attach, "
+      "set: nics.speed: unknown key; expected one of: per_node, bandwidth, latency, attach, "
       "pcie_bandwidth");
   EXPECT_ERROR(read_with(whole, {.set = {{"device.multiprocessors", "0"}}}), input_error,
-               "--set: device.multiprocessors: '0': expected a whole number from 1 to 1000000");
+               "set: device.multiprocessors: '0': expected a whole number from 1 to 1000000");
   EXPECT_ERROR(read_with(whole, {.device = "no-such"}), input_error,
-               fmt::format("--device: 'no-such': expected a file or one of: {}",
+               fmt::format("device: 'no-such': expected a file or one of: {}",
                            fmt::join(shipped_devices(), ", ")));
   EXPECT_EQ(
       read_with(whole, {.set = {{"fabric", "{kind: torus, dims: [2, 2]}"}}}).network.links().size(),
@@ -132,7 +132,7 @@ TEST(read_cluster, refuses_bad_values) {
   EXPECT_ERROR(read_text("name: c\ndevice: ideal\nnodes: 1\ndevices_per_node: 5000\n"), input_error,
                "c.yaml:4: devices_per_node: '5000': expected a whole number from 1 to 4096");
   EXPECT_ERROR(read_with(whole, {.nodes = -1}), input_error,
-               "--nodes: '-1': expected a whole number from 1 to 524288");
+               "nodes: '-1': expected a whole number from 1 to 524288");
   EXPECT_ERROR(read_text(head + node + nics), input_error, "c.yaml:1: fabric: missing");
   EXPECT_ERROR(read_text(head + node + fabric), input_error, "c.yaml:1: nics: missing");
   EXPECT_ERROR(read_text(head + nics + fabric), input_error, "c.yaml:1: node: missing");

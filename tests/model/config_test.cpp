@@ -70,19 +70,19 @@ TEST(config_node, ranges_and_own_parsers) {
       input_error, "f.yaml:1: i: '3': expected y");
 }
 
-TEST(config_node, set_values_name_their_flag) {
+TEST(config_node, set_values_name_their_field) {
   auto root = parse_file("a: 1\nm: {b: 2}\n");
   root.set("m.b", "3");
   root.set("m.c.d", "[4, x]");
-  root.set("a", "y", "--amount");
+  root.set("a", "y", asked("amount"));
   EXPECT_EQ(root.at("m").get<std::int64_t>("b"), 3);
   EXPECT_EQ(root.at("m").at("c").at("d").items()[0].as<std::int64_t>(), 4);
   EXPECT_ERROR(root.at("m").at("c").at("d").items()[1].as<double>(), input_error,
-               "--set: m.c.d[1]: 'x': expected a number");
-  EXPECT_ERROR(root.get<double>("a"), input_error, "--amount: 'y': expected a number");
+               "set: m.c.d[1]: 'x': expected a number");
+  EXPECT_ERROR(root.get<double>("a"), input_error, "amount: 'y': expected a number");
   EXPECT_ERROR(root.set("a.b", "1"), input_error,
-               "--set: 'a.b=1': expected key.path=value with keys of the file");
-  EXPECT_ERROR(root.set("m.b", "[1"), input_error, "--set: 'm.b=[1': expected a value in YAML");
+               "set: 'a.b=1': expected key.path=value with keys of the file");
+  EXPECT_ERROR(root.set("m.b", "[1"), input_error, "set: 'm.b=[1': expected a value in YAML");
 }
 
 TEST(config_node, files_that_cannot_be_read) {

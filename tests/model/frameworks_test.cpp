@@ -97,7 +97,7 @@ TEST(frameworks, the_others) {
 
 TEST(find_framework, lists_the_names) {
   EXPECT_ERROR(find_framework("jax"), input_error,
-               "--emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
+               "emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
                "ring-flash-attention, torchtitan, magiattention");
 }
 

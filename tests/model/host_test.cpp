@@ -61,7 +61,7 @@ TEST(read_host, of_a_cluster) {
   EXPECT_EQ(set.name, "pytorch");
   EXPECT_EQ(set.copy, parse<seconds>("1 us"));
   EXPECT_ERROR(read_with(c, {.host = "no-such"}), input_error,
-               "--host: 'no-such': expected a file or one of: pytorch");
+               "host: 'no-such': expected a file or one of: pytorch");
 }
 
 /// Calls that were timed one by one, in a file of samples (tests/gpu/pytorch.py).

@@ -54,7 +54,7 @@ TEST(placement, search_tries_each_arrangement_once) {
 
 TEST(placement, refuses_tiles_that_do_not_divide_the_grid) {
   EXPECT_ERROR(place("tile:3x1", rank_grid({2, 4}), nodes_of_eight(1)), input_error,
-               "--placement: 'tile:3x1': expected tile:RxC with R and C that divide the grid 2x4");
+               "placement: 'tile:3x1': expected tile:RxC with R and C that divide the grid 2x4");
 }
 
 }  // namespace

@@ -366,11 +366,11 @@ TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
       make_schedule({.schedule = "ring", .rows = 8, .cols = 1}, a, pass_kind::forward);
   EXPECT_ERROR(
       workload(program, a, token_layout::zigzag, true), infeasible,
-      "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
+      "seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
       "(0.7 % more tokens, 1.4 % more work)");
   EXPECT_ERROR(
       workload(program, a, token_layout::striped, true), infeasible,
-      "--seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
+      "seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
       "(0.7 % more tokens, 1.4 % more work)");
 }
 

@@ -50,14 +50,14 @@ class requests(unittest.TestCase):
         cluster, layer = attnsim.Cluster("dgx-h100", nodes=1), attnsim.Attention("64K")
         cases = [
             (lambda: attnsim.Attention("64k"), attnsim.InputError,
-             "--seq: '64k': expected a whole number of at least 1, such as 8, 128K or 1M"),
+             "seq: '64k': expected a whole number of at least 1, such as 8, 128K or 1M"),
             (lambda: attnsim.Cluster("dgx-h100", set={"nics.bandwidth": 400}), attnsim.InputError,
-             "--set: nics.bandwidth: '400': expected a bandwidth with its unit, such as '400 Gb/s' or '50 GB/s'"),
+             "set: nics.bandwidth: '400': expected a bandwidth with its unit, such as '400 Gb/s' or '50 GB/s'"),
             (lambda: attnsim.Cluster.from_yaml("name: x\nnodse: 3"), attnsim.InputError, "yaml:2: nodse: unknown key"),
-            (lambda: attnsim.Strategy("ringg"), attnsim.InputError, "--schedule: 'ringg': expected one of: ring, "),
+            (lambda: attnsim.Strategy("ringg"), attnsim.InputError, "schedule: 'ringg': expected one of: ring, "),
             (lambda: attnsim.predict(cluster, layer, attnsim.Strategy("mesh", grid=(3, 3))), attnsim.Infeasible,
-             "--grid: '3x3': has 9 ranks, the cluster 8; feasible: 8x1, 4x2, 2x4, 1x8"),
-            (lambda: attnsim.predict(cluster, layer, ranks=9), attnsim.Infeasible, "--ranks: '9': "),
+             "grid: '3x3': has 9 ranks, the cluster 8; feasible: 8x1, 4x2, 2x4, 1x8"),
+            (lambda: attnsim.predict(cluster, layer, ranks=9), attnsim.Infeasible, "ranks: '9': "),
         ]
         for call, kind, message in cases:
             with self.subTest(message), self.assertRaises(kind) as caught:

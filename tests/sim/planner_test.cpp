@@ -100,7 +100,7 @@ TEST(planner, refuses_what_fits_nowhere) {
   }
   EXPECT_ERROR(
       plan(c, {.problem = {.heads = 8, .kv_heads = 8, .sequence = 1001}, .ranks = 8}), infeasible,
-      "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
+      "seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
       "(0.7 % more tokens, 1.4 % more work)");
 }
 

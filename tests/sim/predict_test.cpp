@@ -42,7 +42,7 @@ TEST(predict, the_slower_of_host_and_device_sets_the_time) {
   const auto c = with_slow_host();
   const auto alone =
       predict(read_cluster("star", {.nodes = 2}), short_layer, s, 2, pass_kind::both);
-  for (const auto by : {reader_kind::simulation, reader_kind::analytic}) {
+  for (const auto by : {prediction_method::simulation, prediction_method::analytic}) {
     const auto p = predict(c, short_layer, s, 2, pass_kind::both, by);
     const auto &forward = p.passes[0], &backward = p.passes[1];
     EXPECT_EQ(forward.time, seconds(2));

@@ -93,7 +93,7 @@ const algorithm& find_algorithm(std::string_view name) {
     if (a.name == name) return a;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", a.name);
   }
-  throw input_error("--schedule", std::string(name), "expected one of: " + names);
+  throw input_error(asked("schedule"), std::string(name), "expected one of: " + names);
 }
 
 std::vector<std::pair<int, int>> grids_of(int ranks) {
@@ -110,14 +110,14 @@ namespace {
 std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
   const auto all = all_heads(a);
   if (a.kv_heads % s.tensor_parallel != 0) {
-    return fmt::format("{} K/V heads are not a multiple of --tp {}", a.kv_heads, s.tensor_parallel);
+    return fmt::format("{} K/V heads are not a multiple of tp {}", a.kv_heads, s.tensor_parallel);
   }
   const auto own = share_of(all, s.tensor_parallel, 0);
-  if (s.ulysses > 1 && kind == exchange::none) return "has no exchange of heads (--ulysses 1)";
+  if (s.ulysses > 1 && kind == exchange::none) return "has no exchange of heads (ulysses 1)";
   if (!can_share(own, s.ulysses)) {
     return fmt::format(
-        "--ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}{}",
-        s.ulysses, own.queries, own.keys, even_degrees(own, own.queries),
+        "ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}{}", s.ulysses,
+        own.queries, own.keys, even_degrees(own, own.queries),
         kind == exchange::all_ranks ? "; on more ranks: usp, a ring around it, or attention2d"
                                     : "");
   }
@@ -150,7 +150,7 @@ strategy with_squarest_grid(const strategy& s, const attention& a, int groups,
     candidate.cols = cols;
     if (!refusal(candidate, a).empty()) continue;
     feasible += fmt::format("{}{}x{}", feasible.empty() ? "" : ", ", rows, cols);
-    if (s.ulysses > 1) feasible += fmt::format(" with --ulysses {}", s.ulysses);
+    if (s.ulysses > 1) feasible += fmt::format(" with ulysses {}", s.ulysses);
     if (squarest.rows == 0 || std::abs(rows - cols) < std::abs(squarest.rows - squarest.cols))
       squarest = candidate;
   }
@@ -161,11 +161,12 @@ strategy with_squarest_grid(const strategy& s, const attention& a, int groups,
 
 void require_tensor_parallel(const strategy& s, const attention& a, int ranks) {
   if (ranks % s.tensor_parallel != 0) {
-    throw infeasible(fmt::format("--tp: '{}': does not divide {} ranks", s.tensor_parallel, ranks));
+    throw infeasible(asked("tp"), std::to_string(s.tensor_parallel),
+                     fmt::format("does not divide {} ranks", ranks));
   }
   if (a.kv_heads % s.tensor_parallel != 0) {
-    throw infeasible(
-        fmt::format("--tp: '{}': does not divide {} K/V heads", s.tensor_parallel, a.kv_heads));
+    throw infeasible(asked("tp"), std::to_string(s.tensor_parallel),
+                     fmt::format("does not divide {} K/V heads", a.kv_heads));
   }
 }
 
@@ -206,19 +207,20 @@ strategy complete(strategy s, const attention& a, int ranks) {
     const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
     auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
     if (!reason.empty()) reason = "; " + reason;
-    throw infeasible(
-        fmt::format("--schedule: '{}': no grid of {} ranks will do{}", s.schedule, ranks, reason));
+    throw infeasible(asked("schedule"), s.schedule,
+                     fmt::format("no grid of {} ranks will do{}", ranks, reason));
   }
   const auto grid = fmt::format("{}x{}", s.rows, s.cols);
   const int groups = s.rows * s.cols;
   if (s.ulysses == 0 && places % groups == 0) s.ulysses = places / groups;
   if (groups * ranks_per_place(s) != ranks) {
-    throw infeasible(fmt::format("--grid: '{}': has {} ranks, the cluster {}; feasible: {}", grid,
+    throw infeasible(asked("grid"), grid,
+                     fmt::format("has {} ranks, the cluster {}; feasible: {}",
                                  groups * std::max(1, ranks_per_place(s)), ranks, options));
   }
   if (const auto reason = refusal(s, a); !reason.empty()) {
-    throw infeasible(
-        fmt::format("--grid: '{}': {} {}; feasible: {}", grid, s.schedule, reason, options));
+    throw infeasible(asked("grid"), grid,
+                     fmt::format("{} {}; feasible: {}", s.schedule, reason, options));
   }
   return s;
 }

@@ -1,0 +1,245 @@
+// The table of a question's fields. A new field is one member of the question and one row here.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+#include "ask/question.hpp"
+#include "model/error.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
+#include "model/units.hpp"
+
+namespace attnsim::ask {
+namespace {
+
+using text = std::string;
+using enum field_group;
+
+std::int64_t parse_window(const text& t) {
+  return parse_whole(t, 0);
+}
+std::int64_t parse_size(const text& t) {
+  return parse_whole(t);
+}
+
+/// Ranks of a group.
+std::int64_t parse_degree(const text& t) {
+  constexpr std::int64_t most = 1 << 20;
+  const auto degree = parse_whole(t);
+  if (degree > most) throw std::invalid_argument(fmt::format("expected at most {} ranks", most));
+  return degree;
+}
+
+/// "4x2" as {4, 2}.
+std::pair<int, int> parse_grid(const text& t) {
+  const auto x = t.find('x');
+  try {
+    if (x == text::npos) throw std::invalid_argument("");
+    return {static_cast<int>(parse_degree(t.substr(0, x))),
+            static_cast<int>(parse_degree(t.substr(x + 1)))};
+  } catch (const std::invalid_argument&) {
+    throw std::invalid_argument("expected ROWSxCOLUMNS, such as 8x4");
+  }
+}
+
+/// "8K,4K*2" as {8192, 4096, 4096}.
+std::vector<std::int64_t> parse_documents(const text& list) {
+  constexpr std::size_t most = 1 << 16;
+  std::vector<std::int64_t> lengths;
+  std::istringstream stream(list);
+  for (text item; std::getline(stream, item, ',');) {
+    const auto star = item.find('*');
+    const auto length = parse_whole(item.substr(0, star));
+    const auto times = star == text::npos ? 1 : parse_whole(item.substr(star + 1));
+    if (times > static_cast<std::int64_t>(most - lengths.size()))
+      throw std::invalid_argument(fmt::format("expected at most {} documents", most));
+    lengths.insert(lengths.end(), static_cast<std::size_t>(times), length);
+  }
+  return lengths;
+}
+
+text parse_schedule(const text& t) {
+  return text(find_algorithm(t).name);
+}
+
+bool parse_switch(const text& t) {
+  if (t == "true" || t == "false") return t == "true";
+  throw std::invalid_argument("expected true or false");
+}
+
+prediction_method parse_method(const text& t) {
+  if (t == "simulation") return prediction_method::simulation;
+  if (t == "analytic") return prediction_method::analytic;
+  throw std::invalid_argument("expected one of: simulation, analytic");
+}
+
+std::pair<text, text> parse_setting(const text& t) {
+  const auto equals = t.find('=');
+  if (equals == text::npos || equals == 0) throw std::invalid_argument("expected key.path=value");
+  return {t.substr(0, equals), t.substr(equals + 1)};
+}
+
+text written(const text& value) {
+  return value;
+}
+text written(std::int64_t value) {
+  return std::to_string(value);
+}
+text written(const std::pair<int, int>& grid) {
+  return fmt::format("{}x{}", grid.first, grid.second);
+}
+template <typename Named>
+requires std::is_enum_v<Named> text written(Named value) {
+  return text(name_of(value));
+}
+template <typename T>
+text written(const std::optional<T>& value) {
+  return value ? written(*value) : "";
+}
+
+text written(const std::vector<std::int64_t>& list) {
+  text all;
+  for (const auto length : list) all += (all.empty() ? "" : ",") + written(length);
+  return all;
+}
+
+/// A row whose value is one member: `Parse` makes it of its text.
+template <auto Member, auto Parse>
+constexpr field row(std::string_view name, field_group group, std::string_view means,
+                    std::string_view usual = "") {
+  return {
+      name,
+      group,
+      means,
+      usual,
+      [](question& q, const text& t) { q.*Member = Parse(t); },
+      [](const question& q) { return q.*Member == question{}.*Member ? "" : written(q.*Member); }};
+}
+
+template <auto Member>
+constexpr field name_row(std::string_view name, field_group group, std::string_view means,
+                         std::string_view usual = "") {
+  return row<Member, [](const text& t) { return t; }>(name, group, means, usual);
+}
+
+const field table[] = {
+    {"nodes", field_group::cluster, "number of nodes instead of the file's", "",
+     [](question& q, const text& t) { q.overrides.nodes = parse_whole(t); },
+     [](const question& q) { return q.overrides.nodes == 0 ? "" : written(q.overrides.nodes); }},
+    {"device", field_group::cluster, "device profile instead of the file's", "",
+     [](question& q, const text& t) { q.overrides.device = t; },
+     [](const question& q) { return q.overrides.device; }},
+    {"host", field_group::cluster,
+     "host profile or file: what a framework takes to launch, such as pytorch (default: nothing, "
+     "as with CUDA graphs)",
+     "", [](question& q, const text& t) { q.overrides.host = t; },
+     [](const question& q) { return q.overrides.host; }},
+    row<&question::ranks, parse_size>("ranks", field_group::cluster,
+                                      "use the first N devices (default: all)"),
+    {"set", field_group::cluster, "override a key of the cluster file: key.path=value", "",
+     [](question& q, const text& t) { q.overrides.set.push_back(parse_setting(t)); },
+     [](const question& q) {
+       text all;
+       for (const auto& [key, value] : q.overrides.set)
+         all += fmt::format("{}{}={}", all.empty() ? "" : "\n", key, value);
+       return all;
+     },
+     field::form::list},
+
+    row<&question::sequence, parse_size>("seq", field_group::attention,
+                                         "tokens of the sequence, such as 131072, 128K or 1M"),
+    row<&question::documents, parse_documents>(
+        "documents", field_group::attention,
+        "packed documents by length, such as 64K,16K*3,8K*2: tokens see their own only"),
+    row<&question::batch, parse_size>("batch", field_group::attention, "sequences", "1"),
+    row<&question::heads, parse_size>("heads", field_group::attention, "query heads (default 32)"),
+    row<&question::kv_heads, parse_size>("kv-heads", field_group::attention,
+                                         "key and value heads (default: as many as heads)"),
+    row<&question::head_dim, parse_size>("head-dim", field_group::attention,
+                                         "elements of a head (default 128)"),
+    name_row<&question::model>("model", field_group::attention,
+                               "heads of a published model, such as llama3-8b"),
+    row<&question::mask, parse_mask>("mask", field_group::attention, "full or causal", "causal"),
+    row<&question::window, parse_window>("window", field_group::attention,
+                                         "sliding window in tokens, 0 for none", "0"),
+    row<&question::dtype, parse_data_type>("dtype", field_group::attention, "bf16, fp16 or fp32",
+                                           "bf16"),
+    row<&question::pass, parse_pass>(
+        "pass", field_group::attention,
+        "forward (inference), backward, both (training) or recompute (training, forward twice)",
+        "both"),
+    {"pad", field_group::attention, "pad the sequence to what the token layout needs", "",
+     [](question& q, const text& t) { q.pad = parse_switch(t); },
+     [](const question& q) { return text(q.pad ? "true" : ""); }, field::form::on_off},
+
+    row<&question::schedule, parse_schedule>("schedule", field_group::strategy,
+                                             "algorithm (attnsim schedules lists them)", "ring"),
+    row<&question::order, parse_kv_order>("kv-order", field_group::strategy,
+                                          "direct or transposed (attention2d)"),
+    row<&question::grid, parse_grid>(
+        "grid", field_group::strategy,
+        "ROWSxCOLUMNS, such as 8x4, of ranks or of groups of ulysses x tp ranks"),
+    row<&question::ulysses, parse_degree>("ulysses", field_group::strategy,
+                                          "ranks of a group that exchanges tokens for heads"),
+    row<&question::tensor_parallel, parse_degree>(
+        "tp", field_group::strategy, "tensor-parallel ranks: each has its heads of all tokens",
+        "1"),
+    row<&question::tokens, parse_token_layout>("tokens", field_group::strategy,
+                                               "contiguous, zigzag or striped"),
+    name_row<&question::placement>("placement", field_group::strategy,
+                                   "node-major, column-in-node, tile-in-node or custom:0,1,..."),
+    name_row<&question::kernel>("kernel", field_group::strategy,
+                                "attention kernel of the device profile"),
+    row<&question::reduction, parse_reduction>("reduction", field_group::strategy,
+                                               "ring or all-to-all, of partial outputs"),
+    row<&question::merges, parse_merges>(
+        "merges", field_group::strategy,
+        "fused or unfused: of partial outputs, by one kernel or by a framework's operations"),
+    row<&question::launch, parse_launch_order>(
+        "launch-order", field_group::strategy,
+        "communication-first or compute-first, as frameworks often launch"),
+    row<&question::partials, parse_precision>("partials", field_group::strategy,
+                                              "storage or fp32: partial outputs on the wire"),
+    row<&question::gradients, parse_precision>("gradients", field_group::strategy,
+                                               "storage or fp32: gradients on the wire"),
+
+    row<&question::by, parse_method>("by", field_group::reading, "simulation or analytic",
+                                     "simulation"),
+};
+
+}  // namespace
+
+std::span<const field> fields() {
+  return table;
+}
+
+const field* find_field(std::string_view name) {
+  const auto found = std::find_if(std::begin(table), std::end(table),
+                                  [&](const field& f) { return f.name == name; });
+  return found == std::end(table) ? nullptr : found;
+}
+
+void set(question& q, const field& f, const std::string& text) {
+  try {
+    f.read(q, text);
+  } catch (const std::invalid_argument& e) {
+    throw input_error(asked(std::string(f.name)), text, e.what());
+  }
+}
+
+void set(question& q, std::string_view name, const std::string& text) {
+  set(q, *find_field(name), text);
+}
+
+void set_key(question& q, const std::string& key, const std::string& text) {
+  if (key == "cluster") {
+    q.cluster = text;
+  } else if (const auto* f = find_field(key)) {
+    set(q, *f, text);
+  } else {
+    q.overrides.set.emplace_back(key, text);
+  }
+}
+
+}  // namespace attnsim::ask

@@ -1,0 +1,103 @@
+// What is asked: a cluster, an attention layer on it, and how the layer is to be distributed. The command line, a sweep's
+// row, Python and files of cases all fill in one question by the names of its fields, and all get the same messages:
+// about the field, which each of them words as its user knows it (model/error.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/attention/attention.hpp"
+#include "model/cluster/cluster.hpp"
+#include "model/schedule/strategy.hpp"
+#include "sim/planner.hpp"
+#include "sim/predict.hpp"
+
+namespace attnsim::ask {
+
+/// Empty values are chosen: heads by the model, tokens by the schedule, the grid by the planner or the schedule.
+struct question {
+  std::string cluster;  ///< a shipped name or a file
+  cluster_overrides overrides;
+  std::optional<std::int64_t> ranks;
+
+  std::optional<std::int64_t> sequence;  ///< tokens
+  std::vector<std::int64_t> documents;   ///< tokens of each
+  std::int64_t batch = 1;
+  std::optional<std::int64_t> heads, kv_heads, head_dim;
+  std::string model;
+  mask_kind mask = mask_kind::causal;
+  std::int64_t window = 0;  ///< tokens
+  data_type dtype = data_type::bf16;
+  pass_kind pass = pass_kind::both;
+  bool pad = false;
+
+  std::string schedule = "ring";
+  std::optional<kv_order> order;
+  std::optional<std::pair<int, int>> grid;
+  std::optional<std::int64_t> ulysses;
+  std::int64_t tensor_parallel = 1;
+  std::optional<token_layout> tokens;
+  std::optional<std::string> placement;
+  std::string kernel;
+  std::optional<reduction_kind> reduction;
+  std::optional<merge_kind> merges;
+  std::optional<launch_order> launch;
+  std::optional<precision> partials, gradients;
+
+  prediction_method by = prediction_method::simulation;
+};
+
+enum class field_group { cluster, attention, strategy, reading };
+
+/// A row of the table: what views need to ask for a value and to show it.
+struct field {
+  std::string_view name;  ///< "kv-heads"
+  field_group group;
+  std::string_view means;
+  std::string_view usual;  ///< the default, as it is written; empty: see `means`
+  /// Throws std::invalid_argument that says what is expected, or an error of its own.
+  void (*read)(question&, const std::string& text);
+  /// As `read` takes it; empty: not given, or as usual.
+  std::string (*write)(const question&);
+  /// A switch is true or false; a list takes one more value at each reading.
+  enum class form { value, on_off, list } is = form::value;
+};
+
+std::span<const field> fields();
+
+/// Null for an unknown name.
+const field* find_field(std::string_view name);
+
+/// Reads the text of one value. Throws input_error about the field.
+void set(question&, const field&, const std::string& text);
+void set(question&, std::string_view name, const std::string& text);
+
+/// The same by a field's name or, by its path, a key of the cluster file; "cluster" is the cluster's name.
+void set_key(question&, const std::string& key, const std::string& text);
+
+/// Throws as read_cluster of model/cluster/cluster.hpp.
+cluster cluster_of(const question&);
+
+/// All devices unless asked for fewer. Throws infeasible when the cluster has not so many.
+int ranks_of(const question&, const cluster&);
+
+/// When padding is asked for, the sequence grows to the next multiple of `unit` tokens. Throws as check() does.
+attention problem_of(const question&, std::int64_t unit);
+
+/// What is not given: the schedule's usual tokens and placement, contiguous tokens under a full mask, the transposed order
+/// where a schedule's paper has it and it applies. Not completed (model/schedule/algorithms/schedules.hpp).
+strategy strategy_of(const question&, mask_kind);
+
+/// A plan that keeps what the strategy's fields give; schedules by name, none: all.
+plan_request plan_of(const question&, int ranks, std::vector<std::string> schedules);
+plan_request plan_of(const question&, const attention&, int ranks,
+                     std::vector<std::string> schedules);
+
+prediction predict(const question&, const cluster&);
+
+}  // namespace attnsim::ask
