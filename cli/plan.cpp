@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "ask/frameworks.hpp"
 #include "ask/what_if.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
@@ -16,7 +17,6 @@
 #include "cli/progress.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
-#include "model/frameworks.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "report/crossovers.hpp"
 #include "report/pages.hpp"

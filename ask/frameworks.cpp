@@ -1,4 +1,4 @@
-#include "model/frameworks.hpp"
+#include "ask/frameworks.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,108 @@
+"""The folders' rules: who may include whom, what core code never says, which sources are compiled once.
+
+check_includes(root), check_core(root) and check_compile_commands(root, file) yield one line for each broken rule.
+"""
+
+import json
+import re
+from pathlib import Path
+
+# Folder: what it may include besides itself. The order is one of dependence: nothing stands before what it includes.
+# The rooms of model/ and of kernels/ are folders of their own; "model" is its files outside rooms.
+MODEL = ["model", "model/attention", "model/cluster", "model/schedule", "model/cost"]
+KERNELS = ["kernels", "kernels/cpu", "kernels/cuda", "kernels/cudnn"]
+ANSWERS = [*MODEL, "sim", "ask"]
+MAY_INCLUDE = {
+    "model": [],
+    "model/attention": ["model"],
+    "model/cluster": ["model", "model/attention"],
+    "model/schedule": ["model", "model/attention", "model/cluster"],
+    "model/cost": MODEL[:-1],
+    "sim": MODEL,
+    "ask": [*MODEL, "sim"],
+    "kernels": MODEL,
+    "kernels/cpu": [*MODEL, "kernels"],
+    "kernels/cuda": [*MODEL, "kernels"],
+    "kernels/cudnn": [*MODEL, "kernels", "kernels/cuda"],
+    "calibrate": [*MODEL, "sim"],
+    "validate": [*ANSWERS, *KERNELS, "calibrate"],
+    "sweep": ANSWERS,
+    "reproduce": ANSWERS,
+    "formats": [*MODEL, "sim"],
+    "report": [*ANSWERS, "formats"],
+    "cli": [*ANSWERS, *KERNELS, "calibrate", "validate", "sweep", "reproduce", "formats", "report"],
+    "python": [*ANSWERS, "calibrate", "sweep", "reproduce", "formats", "report"],
+}
+WITH_ROOMS = ("model", "kernels")
+
+CORE = ("model", "sim", "ask")  # knows no command line
+# What other programs' settings are called; attnsim has no such flags.
+OTHERS_FLAGS = {"ask/frameworks.cpp"}
+
+SOURCES = (".hpp", ".cpp", ".cuh", ".cu")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+TOKEN = re.compile(r"""
+      //[^\n]* | /\*.*?\*/                                    # comments
+    | ^[ \t]*\#[ \t]*include[^\n]*
+    | R"(?P<mark>[^(\s]*)\((?P<raw>.*?)\)(?P=mark)"
+    | "(?P<text>(?:\\.|[^"\\\n])*)"
+    | '(?:\\.|[^'\\\n])+'
+    """, re.VERBOSE | re.DOTALL | re.MULTILINE)
+FLAG = re.compile(r"--[a-z]")
+
+
+def folder_of(path):
+    parts = Path(path).parts
+    has_room = parts[0] in WITH_ROOMS and len(parts) > 2
+    return f"{parts[0]}/{parts[1]}" if has_room else parts[0]
+
+
+def sources(root, *folders):
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SOURCES:
+                yield path.relative_to(root)
+
+
+def string_literals(text):
+    for token in TOKEN.finditer(text):
+        literal = token["text"] if token["raw"] is None else token["raw"]
+        if literal is not None:
+            yield literal
+
+
+def check_includes(root):
+    folders = sorted({folder.split("/")[0] for folder in MAY_INCLUDE})
+    for path in sources(root, *folders):
+        folder = folder_of(path)
+        for included in INCLUDE.findall((root / path).read_text()):
+            if folder not in MAY_INCLUDE:
+                yield f"{path}: {folder}/ is not in the table of tests/structure/folders.py"
+                break
+            other = folder_of(included)
+            if other != folder and other not in MAY_INCLUDE[folder]:
+                yield f"{path}: includes {included}, but {folder}/ may not include {other}/"
+
+
+def check_core(root):
+    for path in sources(root, *CORE):
+        text = (root / path).read_text()
+        if re.search(r"#[ \t]*include[ \t]*[<\"]CLI/", text):
+            yield f"{path}: includes CLI11"
+        if str(path) in OTHERS_FLAGS:
+            continue
+        for literal in string_literals(text):
+            if FLAG.search(literal):
+                yield f'{path}: names a flag: "{literal}"'
+
+
+def check_compile_commands(root, commands):
+    """No source of the product is compiled by two targets."""
+    seen = set()
+    for command in json.loads(Path(commands).read_text()):
+        path = Path(command["directory"], command["file"]).resolve()
+        if not path.is_relative_to(root) or path.is_relative_to(root / "tests"):
+            continue
+        if path in seen:
+            yield f"{path.relative_to(root)}: compiled by two targets"
+        seen.add(path)
