@@ -18,6 +18,12 @@ class this_tree(unittest.TestCase):
     def test_core_knows_no_command_line(self):
         self.assertEqual(list(folders.check_core(ROOT)), [])
 
+    def test_folders_say_what_may_enter_them(self):
+        rooms = {room for room in folders.MAY_INCLUDE if room.startswith("model/")}
+        for folder in (set(folders.top_folders(ROOT)) - {"docs"}) | rooms:  # docs/ has index.md
+            text = (ROOT / folder / "README.md").read_text()
+            self.assertTrue(0 < len(text.splitlines()) <= 5, folder)
+
     def test_every_source_is_compiled_once(self):
         self.assertEqual(list(folders.check_compile_commands(ROOT, COMPILE_COMMANDS)), [])
 
@@ -65,6 +71,12 @@ class a_broken_tree(unittest.TestCase):
         self.write("model/attic/box.hpp", '#include "model/units.hpp"\n#include "model/config.hpp"\n')
         self.assertEqual(list(folders.check_includes(self.root)),
                          ["model/attic/box.hpp: model/attic/ is not in the table of tests/structure/folders.py"])
+
+    def test_has_a_folder_nobody_knows(self):
+        self.write("attic/box.cpp", '#include "model/units.hpp"\n')
+        self.write("build-asan/assets.cpp", '#include "nowhere.hpp"\n')
+        self.assertEqual(list(folders.check_includes(self.root)),
+                         ["attic/box.cpp: attic/ is not in the table of tests/structure/folders.py"])
 
     def test_names_flags(self):
         self.write("sim/a.cpp", 'int i = 3; // not "--this"\n/* nor\n "--this" */ char c = \'"\';\nauto s = "give --seq";\n')
