@@ -1,9 +1,14 @@
 // The program attnsim.
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <sstream>
+#include <system_error>
+
 #include "cli/commands.hpp"
 #include "cli/exit.hpp"
 #include "cli/flags.hpp"
+#include "cli/standard_streams.hpp"
 #include "model/error.hpp"
 
 namespace {
@@ -12,19 +17,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-int report(const char* what, int code) {
-  fmt::print(stderr, "attnsim: {}\n", what);
-  return code;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app(
-      "attnsim predicts distributed attention on a described cluster, and chooses how to run it.",
-      "attnsim");
-  app.set_version_flag("--version", "attnsim " ATTNSIM_VERSION);
-  app.require_subcommand(1);
+void add_commands(CLI::App& app) {
   attnsim::cli::add_predict(app);
   attnsim::cli::add_plan(app);
   attnsim::cli::add_sweep(app);
@@ -39,17 +32,55 @@ int main(int argc, char** argv) {
   attnsim::cli::add_schedules(app);
   attnsim::cli::add_completion(app);
   attnsim::cli::add_reference(app);
+}
+
+/// Runs the command that is asked for.
+void answer(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    return report(first_line(e.what()).c_str(), 2);
-  } catch (const attnsim::input_error& e) {
-    return report(attnsim::cli::worded(e).c_str(), 2);
-  } catch (const attnsim::infeasible& e) {
-    return report(attnsim::cli::worded(e).c_str(), 3);
-  } catch (const std::exception& e) {
-    return report(e.what(), 1);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    std::ostringstream text;
+    app.exit(asked, text);
+    fmt::print("{}", text.str());
   }
+}
+
+struct ending {
+  int code = 0;
+  std::string message;
+  int system_error = 0;
+};
+
+ending run(int argc, char** argv) {
+  CLI::App app(
+      "attnsim predicts distributed attention on a described cluster, and chooses how to run it.",
+      "attnsim");
+  app.set_version_flag("--version", "attnsim " ATTNSIM_VERSION);
+  app.require_subcommand(1);
+  try {
+    add_commands(app);
+    answer(app, argc, argv);
+    return {};
+  } catch (const CLI::ParseError& e) {
+    return {2, first_line(e.what())};
+  } catch (const attnsim::input_error& e) {
+    return {2, attnsim::cli::worded(e)};
+  } catch (const attnsim::infeasible& e) {
+    return {3, attnsim::cli::worded(e)};
+  } catch (const std::system_error& e) {
+    return {1, e.what(), e.code().value()};
+  } catch (const std::exception& e) {
+    return {1, e.what()};
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  attnsim::cli::take_closed_streams();
+  auto end = run(argc, argv);
+  const auto lost = attnsim::cli::close_standard_output(end.system_error);
+  if (!lost.empty()) end = {1, "standard output: " + lost};
+  if (!end.message.empty()) std::fputs(fmt::format("attnsim: {}\n", end.message).c_str(), stderr);
+  return end.code;
 }
