@@ -3,8 +3,8 @@
 #include <charconv>
 #include <functional>
 
-#include "model/topology_files.hpp"
 #include "model/config.hpp"
+#include "model/topology_files.hpp"
 
 namespace attnsim::formats {
 namespace {

@@ -27,9 +27,9 @@ seconds time_at(const cluster& c, const prediction& p, std::int64_t sequence) {
   seconds time;
   try {
     for (const auto& one : p.passes) {
-      time +=
-          predict(c, problem, p.chosen, p.ranks / p.data_parallel, one.pass, prediction_method::analytic)
-              .time;
+      time += predict(c, problem, p.chosen, p.ranks / p.data_parallel, one.pass,
+                      prediction_method::analytic)
+                  .time;
     }
   } catch (const infeasible&) {
     return {};

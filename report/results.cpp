@@ -138,11 +138,12 @@ table ranking_of(const std::vector<prediction>& ranked) {
               "rate/device", "sent/rank", "memory", "bound by"});
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const auto& p = ranked[i];
-    rows.add({fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p),
-              std::string(name_of(p.chosen.tokens)), p.chosen.placement, to_string(p.time),
-              to_string(p.compute), to_string(p.exposed_communication),
-              to_string(p.rate_per_device), to_string(p.most_bytes_sent), to_string(p.peak_memory),
-              bound_by(p.bottleneck) + (p.by == prediction_method::analytic ? ", by closed form" : "")});
+    rows.add(
+        {fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p),
+         std::string(name_of(p.chosen.tokens)), p.chosen.placement, to_string(p.time),
+         to_string(p.compute), to_string(p.exposed_communication), to_string(p.rate_per_device),
+         to_string(p.most_bytes_sent), to_string(p.peak_memory),
+         bound_by(p.bottleneck) + (p.by == prediction_method::analytic ? ", by closed form" : "")});
   }
   return rows;
 }

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "model/topology_files.hpp"
 #include "model/config.hpp"
+#include "model/topology_files.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
 #include "sim/predict.hpp"

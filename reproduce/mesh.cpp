@@ -42,7 +42,8 @@ cluster build(const machine& m, int ranks) {
 }
 
 prediction ask(const machine& m, int ranks, std::int64_t group, strategy s, formats f,
-               pass_kind pass = pass_kind::both, prediction_method by = prediction_method::simulation) {
+               pass_kind pass = pass_kind::both,
+               prediction_method by = prediction_method::simulation) {
   s.tokens = token_layout::striped;
   s.partials = f.partials;
   s.gradients = f.gradients;
