@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "ask/planner.hpp"
+#include "ask/predict.hpp"
 #include "model/attention/attention.hpp"
 #include "model/cluster/cluster.hpp"
 #include "model/schedule/strategy.hpp"
-#include "sim/planner.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::ask {
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ask/frameworks.hpp"
+#include "ask/planner.hpp"
 #include "ask/what_if.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
@@ -21,7 +22,6 @@
 #include "report/crossovers.hpp"
 #include "report/pages.hpp"
 #include "sim/parallel.hpp"
-#include "sim/planner.hpp"
 
 namespace attnsim::cli {
 namespace {

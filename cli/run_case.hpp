@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "ask/predict.hpp"
 #include "ask/question.hpp"
 #include "cli/flags.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::cli {
 

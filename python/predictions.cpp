@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "ask/planner.hpp"
 #include "python/bindings.hpp"
 #include "report/results.hpp"
-#include "sim/planner.hpp"
 
 namespace attnsim::python {
 namespace {

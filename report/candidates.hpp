@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "ask/predict.hpp"
 #include "report/page.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::report {
 

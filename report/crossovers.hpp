@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "ask/predict.hpp"
 #include "model/cluster/cluster.hpp"
 #include "report/page.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::report {
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "ask/predict.hpp"
 #include "model/cluster/cluster.hpp"
 #include "report/page.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::report {
 

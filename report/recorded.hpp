@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "ask/predict.hpp"
 #include "model/cluster/cluster.hpp"
 #include "model/schedule/schedule.hpp"
 #include "report/page.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::report {
 

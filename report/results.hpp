@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "ask/predict.hpp"
 #include "report/table.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::report {
 

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "ask/predict.hpp"
 #include "model/config.hpp"
 #include "model/topology_files.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::reproduce {
 namespace {

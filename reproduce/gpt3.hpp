@@ -1,7 +1,7 @@
 // Training steps of the GPT-3 models that Attention2D's paper measures, sequence-parallel over all ranks.
 #pragma once
 
-#include "sim/predict.hpp"
+#include "ask/predict.hpp"
 
 namespace attnsim::reproduce {
 

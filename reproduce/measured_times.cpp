@@ -8,10 +8,10 @@
 #include <numeric>
 #include <sstream>
 
+#include "ask/predict.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
 #include "sim/parallel.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::reproduce {
 namespace {

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "ask/predict.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/solve.hpp"
 #include "reproduce/studies.hpp"
 #include "sim/parallel.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::reproduce {
 namespace {

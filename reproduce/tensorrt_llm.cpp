@@ -4,10 +4,10 @@
 
 #include <map>
 
+#include "ask/predict.hpp"
 #include "model/attention/model_shapes.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim::reproduce {
 namespace {

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <iterator>
 
+#include "ask/predict.hpp"
 #include "kernels/cpu/backend.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
-#include "sim/predict.hpp"
 #include "sim/simulator.hpp"
 #include "validate/random_memory.hpp"
 #include "validate/transports/inprocess.hpp"

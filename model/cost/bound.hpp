@@ -1,5 +1,5 @@
 // A lower bound on the time of a strategy, from formulas alone: no schedule, flows or kernel calls are made, so that a
-// search can rule candidates out before it estimates the rest (sim/planner.hpp).
+// search can rule candidates out before it estimates the rest (ask/planner.hpp).
 //
 //   computation    operations of the mean rank / (the kernel's highest rate x the fastest device's speed)
 //   port           bytes that a rank sends, by the schedules' closed forms (model/schedule/algorithms/) / all links of a device

@@ -9,7 +9,7 @@
 #include <ctime>
 #include <string>
 
-#include "sim/planner.hpp"
+#include "ask/planner.hpp"
 
 namespace attnsim {
 namespace {

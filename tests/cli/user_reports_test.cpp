@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ask/predict.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
-#include "sim/predict.hpp"
 #include "tests/cli/program.hpp"
 
 namespace attnsim {

@@ -4,9 +4,9 @@
 
 #include <random>
 
+#include "ask/predict.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "model/schedule/placement.hpp"
-#include "sim/predict.hpp"
 
 namespace attnsim {
 namespace {

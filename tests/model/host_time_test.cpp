@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/predict.hpp"
+#include "ask/predict.hpp"
 
 namespace attnsim {
 namespace {

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "sim/predict.hpp"
+#include "ask/predict.hpp"
 
 int main() {
   const auto c = attnsim::read_cluster("nd-h100-v5", {.nodes = 1});

@@ -1,4 +1,4 @@
-#include "sim/planner.hpp"
+#include "ask/planner.hpp"
 
 #include <gtest/gtest.h>
 

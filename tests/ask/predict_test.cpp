@@ -1,4 +1,4 @@
-#include "sim/predict.hpp"
+#include "ask/predict.hpp"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/predict.hpp"
+#include "ask/predict.hpp"
 
 namespace attnsim {
 
