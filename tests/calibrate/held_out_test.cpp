@@ -1,4 +1,4 @@
-// Fits two H200 (tests/gpu/results/h200) and holds the profile against shapes and sizes that the fit has not seen.
+// Fits two H200 (reproduce/measured/h200) and holds the profile against shapes and sizes that the fit has not seen.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace attnsim {
 namespace {
 
-const std::string results = "tests/gpu/results/h200/";
+const std::string results = "reproduce/measured/h200/";
 
 cluster machine(const std::string& name) {
   return read_cluster("tests/gpu/" + name + ".yaml", {.device = "h200-sxm5"});

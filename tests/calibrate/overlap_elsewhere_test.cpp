@@ -1,6 +1,6 @@
 // Launch order and channels: attention beside one exchange of two H100, as measured elsewhere (../shared/measured,
-// overlap_2xH100_nvlink.csv), predicted from a profile fitted to our own measurements (tests/gpu/results) and published
-// FlashAttention-2 rates.
+// overlap_2xH100_nvlink.csv), predicted from a profile fitted to our own measurements (reproduce/measured/two-h100) and
+// published FlashAttention-2 rates.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace attnsim {
 namespace {
 
 const std::string table = "../shared/measured/overlap_2xH100_nvlink.csv";
-const std::string results = "tests/gpu/results/";
+const std::string results = "reproduce/measured/two-h100/";
 
 struct observed {
   std::string transport;

@@ -1,4 +1,4 @@
-// attnsim calibrate and compare as a user runs them, on the measurements in tests/gpu/results.
+// attnsim calibrate and compare as a user runs them, on the measurements in reproduce/measured.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string results = "tests/gpu/results/h200/";
+const std::string results = "reproduce/measured/h200/";
 const std::string fit = results + "fit_host_memory.json@tests/gpu/two-h100-host-memory.yaml";
 
 class calibration_commands : public testing::Test {

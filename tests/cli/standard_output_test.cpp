@@ -7,7 +7,7 @@ namespace attnsim {
 namespace {
 
 const std::string problem = " dgx-h100 --nodes 1 --seq 16K --heads 8 --quiet";
-const std::string measured = "tests/gpu/results/h200/held_out_host_memory.json";
+const std::string measured = "reproduce/measured/h200/held_out_host_memory.json";
 const std::string two_gpus = "tests/gpu/two-h100-host-memory.yaml";
 
 /// All that print, each in all its formats.

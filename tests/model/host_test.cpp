@@ -67,7 +67,7 @@ TEST(read_host, of_a_cluster) {
 /// Calls that were timed one by one, in a file of samples (tests/gpu/pytorch.py).
 TEST(shipped_hosts, pytorch_has_the_medians_of_what_was_measured) {
   const auto measured =
-      config_node::load("tests/gpu/results/h200/calls_pytorch.json").at("seconds").at("host");
+      config_node::load("reproduce/measured/h200/calls_pytorch.json").at("seconds").at("host");
   const auto median = [&](const char* call) {
     std::vector<double> samples;
     for (const auto& s : measured.at(call).items()) samples.push_back(s.as<double>());

@@ -114,7 +114,7 @@ class measured_layers : public testing::Test {
 
   static double median(bool ring, int heads, int tokens) {
     const auto all =
-        config_node::load("tests/gpu/results/h200/calls_pytorch.json").at("seconds").at("layer");
+        config_node::load("reproduce/measured/h200/calls_pytorch.json").at("seconds").at("layer");
     std::vector<double> samples;
     const auto name = fmt::format("{}_{}_{}", ring ? "ring" : "ulysses", heads, tokens);
     for (const auto& s : all.at(name).items()) samples.push_back(s.as<double>());

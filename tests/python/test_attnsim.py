@@ -158,7 +158,7 @@ class timelines(unittest.TestCase):
 
 class calibrations(unittest.TestCase):
     def test_profile_is_the_programs(self):
-        file, on = SOURCE / "tests/gpu/results/h200/fit_nvlink.json", SOURCE / "tests/gpu/two-h100.yaml"
+        file, on = SOURCE / "reproduce/measured/h200/fit_nvlink.json", SOURCE / "tests/gpu/two-h100.yaml"
         fitted = attnsim.calibrate("h200-sxm5", [(file, attnsim.Cluster(on))])
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "h200.yaml")
