@@ -219,7 +219,7 @@ std::vector<std::vector<candidate*>> placed_alike(std::vector<candidate>& by_bou
 void estimate(candidate& one, const placed_ranks& ranks, const plan_request& request) {
   const auto problem = part_of_batch(request.problem, one.data_parallel);
   for (const auto pass : passes_of(request.pass)) {
-    const instance i(ranks, problem, one.chosen, pass);
+    const placed_schedule i(ranks, problem, one.chosen, pass);
     one.estimate += std::max(attnsim::estimate(i).time, host_time(i));
     one.memory = std::max(one.memory, peak_memory(i.work()).peak);
   }

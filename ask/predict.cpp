@@ -12,7 +12,7 @@ namespace attnsim {
 namespace {
 
 /// A pattern's operations send the same from every rank that takes part.
-void count_bytes(const instance& i, pass_prediction& p) {
+void count_bytes(const placed_schedule& i, pass_prediction& p) {
   const auto& t = i.communication();
   std::vector<std::int64_t> of_pattern(static_cast<std::size_t>(t.patterns()));
   for (std::size_t op = 0; op < i.program().program.size(); ++op) {
@@ -34,7 +34,7 @@ void count_bytes(const instance& i, pass_prediction& p) {
   p.mean_bytes_sent = total / i.ranks();
 }
 
-void use_estimate(const instance& i, pass_prediction& p) {
+void use_estimate(const placed_schedule& i, pass_prediction& p) {
   const auto e = estimate(i);
   p.time = e.time;
   p.compute = e.compute;
@@ -46,7 +46,7 @@ void use_estimate(const instance& i, pass_prediction& p) {
                   computes ? share : 1 - share};
 }
 
-void use_simulation(const instance& i, pass_prediction& p) {
+void use_simulation(const placed_schedule& i, pass_prediction& p) {
   const auto t = simulate(i);
   p.time = t.duration();
   p.compute = t.slowest().compute;
@@ -55,7 +55,7 @@ void use_simulation(const instance& i, pass_prediction& p) {
   p.bottleneck = find_bottleneck(i, t);
 }
 
-pass_prediction predict_pass(const instance& i, pass_kind pass, prediction_method by) {
+pass_prediction predict_pass(const placed_schedule& i, pass_kind pass, prediction_method by) {
   pass_prediction p{.pass = pass, .memory = peak_memory(i.work())};
   count_bytes(i, p);
   by == prediction_method::simulation ? use_simulation(i, p) : use_estimate(i, p);
@@ -116,7 +116,7 @@ std::string_view name_of(prediction_method method) {
 }
 
 double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
-  const instance i(c, a, s, pass_kind::forward);
+  const placed_schedule i(c, a, s, pass_kind::forward);
   double most = 0, total = 0;
   for (int rank = 0; rank < i.ranks(); ++rank) {
     double work = 0;
@@ -128,7 +128,7 @@ double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
   return most * i.ranks() / total;
 }
 
-kernel_use kernels_of(const instance& i, int rank) {
+kernel_use kernels_of(const placed_schedule& i, int rank) {
   const auto& device = i.on().device;
   kernel_use use;
   flop_count work;
@@ -160,7 +160,7 @@ flop_count useful_operations(const attention& a, pass_kind pass) {
                     static_cast<double>(a.head_dim));
 }
 
-bottleneck find_bottleneck(const instance& i, const timeline& t) {
+bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
   const auto& slowest = t.slowest();
   const double busy = t.duration() > seconds() ? slowest.compute / t.duration() : 1;
   if (busy >= 0.5 || t.links.empty()) {
@@ -174,7 +174,7 @@ bottleneck find_bottleneck(const instance& i, const timeline& t) {
 }
 
 /// Of the least certain transport that the schedule uses.
-double communication_uncertainty(const instance& i) {
+double communication_uncertainty(const placed_schedule& i) {
   double most = 0;
   for (int pattern = 0; pattern < i.communication().patterns(); ++pattern) {
     const auto transport = i.communication().transport(pattern);
@@ -189,7 +189,7 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
   prediction p{
       .cluster = c.name, .ranks = ranks, .by = by, .chosen = complete(s, a, ranks), .problem = a};
   for (const auto one : passes_of(pass)) {
-    const instance i(c, a, p.chosen, one);
+    const placed_schedule i(c, a, p.chosen, one);
     p.passes.push_back(predict_pass(i, one, by));
     const auto& latest = p.passes.back();
     p.time += latest.time;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/cost/analytic.hpp"
-#include "model/cost/instance.hpp"
 #include "model/cost/memory.hpp"
+#include "model/cost/placed_schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {
@@ -64,14 +64,14 @@ struct prediction {
   std::vector<std::string> warnings;
 };
 
-/// `s` need not be completed. Throws as instance does.
+/// `s` need not be completed. Throws as placed_schedule does.
 prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
                    prediction_method by = prediction_method::simulation);
 
 /// The largest number of visible pairs, times query heads, that a rank attends to in the forward pass, over the mean.
 double work_imbalance(const cluster&, const attention&, const strategy&);
 
-kernel_use kernels_of(const instance&, int rank);
+kernel_use kernels_of(const placed_schedule&, int rank);
 
 /// The passes that `pass` stands for.
 std::vector<pass_kind> passes_of(pass_kind pass);
@@ -81,6 +81,6 @@ flop_count useful_operations(const attention&, pass_kind pass);
 
 /// What bounds a run, the host left out: the compute stream if it is busy at least half the time, else the most utilised
 /// link, else latency.
-bottleneck find_bottleneck(const instance&, const timeline&);
+bottleneck find_bottleneck(const placed_schedule&, const timeline&);
 
 }  // namespace attnsim

@@ -17,7 +17,7 @@
 #include "cli/rungs.hpp"
 #include "cli/write_file.hpp"
 #include "formats/kineto.hpp"
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "sim/simulator.hpp"
@@ -131,8 +131,8 @@ class comparison {
     if (run.pass == pass_kind::both)
       throw input_error("--case", flags_.traced,
                         "expected --pass forward or backward: what the trace holds");
-    const instance question(run.on, run.problem, complete(run.chosen, run.problem, c.devices()),
-                            run.pass);
+    const placed_schedule question(run.on, run.problem,
+                                   complete(run.chosen, run.problem, c.devices()), run.pass);
     const auto traced = formats::read_kineto(file);
     if (traced.rank >= c.devices())
       throw input_error(file.name, fmt::format("rank {}", traced.rank),

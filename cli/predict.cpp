@@ -27,7 +27,7 @@ std::string trace_of(const cluster& c, const prediction& p) {
   trace t;
   seconds offset;
   for (const auto& pass : p.passes) {
-    const instance i(c, p.problem, p.chosen, pass.pass);
+    const placed_schedule i(c, p.problem, p.chosen, pass.pass);
     const auto times = simulate(i, {.record = true, .record_links = true});
     t.add("predicted", i.program(), times, offset);
     t.add_links(c.network, times, offset);

@@ -167,7 +167,7 @@ simulation simulate_all(const cluster& c, const attention& a, const wanted_strat
   simulation result{.on = &c};
   seconds offset;
   for (const auto one : passes_of(q.pass)) {
-    const instance i(c, a, chosen, one);
+    const placed_schedule i(c, a, chosen, one);
     auto times = simulate(i, {.record = true, .record_links = true});
     const auto end = offset + times.duration();
     result.passes.push_back({i.program(), std::move(times), offset});

@@ -124,7 +124,7 @@ std::vector<recorded_pass> record(const cluster& c, const prediction& p) {
   auto problem = p.problem;
   problem.batch /= p.data_parallel;
   for (const auto& one : p.passes) {
-    const instance i(c, problem, p.chosen, one.pass);
+    const placed_schedule i(c, problem, p.chosen, one.pass);
     result.push_back({{}, i.program(), simulate(i, {.record = true}), start});
     start += result.back().times.duration();
   }

@@ -7,7 +7,7 @@ namespace attnsim {
 namespace {
 
 /// The most used link of a flow during a phase, if that beats the one found so far.
-void consider(const instance& i, const timeline& t, int pattern, int flow, phase& p) {
+void consider(const placed_schedule& i, const timeline& t, int pattern, int flow, phase& p) {
   if (flow < 0) return;
   for (const auto& use : i.communication().form(pattern, flow).uses) {
     const auto& load = t.links[static_cast<std::size_t>(t.load_of[use.link])];
@@ -35,7 +35,7 @@ double bytes_between(const std::vector<load_change>& changes, seconds start, sec
   return bytes;
 }
 
-std::vector<phase> phases(const instance& i, const timeline& t, int rank) {
+std::vector<phase> phases(const placed_schedule& i, const timeline& t, int rank) {
   const auto rank_class = static_cast<std::size_t>(t.class_of[static_cast<std::size_t>(rank)]);
   const auto& recorded = t.ranks[rank_class];
   const bool has_loads = !t.links.empty() && !t.links.front().samples.empty();

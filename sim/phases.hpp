@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {
@@ -20,7 +20,7 @@ struct phase {
 
 /// In order of their end. Throws std::invalid_argument unless the run was recorded, intervals and
 /// links.
-std::vector<phase> phases(const instance&, const timeline&, int rank);
+std::vector<phase> phases(const placed_schedule&, const timeline&, int rank);
 
 /// Bytes that a link has carried between two times, by what was recorded of it.
 double bytes_between(const std::vector<load_change>&, seconds start, seconds end);

@@ -25,7 +25,7 @@ struct stream_state {
 };
 
 /// When the host has launched each operation of a run that starts idle; else empty.
-std::vector<picoseconds> launch_times(const instance& i) {
+std::vector<picoseconds> launch_times(const placed_schedule& i) {
   const auto& device = i.on().device;
   std::vector<picoseconds> times;
   if (device.start == run_start::in_sequence) return times;
@@ -50,8 +50,8 @@ struct rank_state {
 
 class simulation {
  public:
-  simulation(const instance& i, const simulation_options& options)
-      : instance_(i),
+  simulation(const placed_schedule& i, const simulation_options& options)
+      : placed_(i),
         options_(options),
         symmetry_(find_symmetry(i, options.merge_symmetric)),
         programs_(i),
@@ -155,11 +155,11 @@ class simulation {
   }
 
   void start_local(std::uint32_t r, std::uint32_t s, const stream_operation& op) {
-    const double time = instance_.local_time(op.operation, rank_of(r)).value();
+    const double time = placed_.local_time(op.operation, rank_of(r)).value();
     if (time == 0) return finish(r, s);
     if (!op.kernel) return events_.set(event_of(r, s), now_ + to_picoseconds(time));
     auto& kernel = ranks_[r].kernel;
-    kernel.begin(now_, op.operation, time, instance_.costs().parts(op.operation, rank_of(r)),
+    kernel.begin(now_, op.operation, time, placed_.costs().parts(op.operation, rank_of(r)),
                  slowdown(ranks_[r]));
     events_.set(event_of(r, s), kernel.end());
   }
@@ -168,7 +168,7 @@ class simulation {
     double most = 1;
     for (const auto kind : {link_kind::nvlink, link_kind::pcie, link_kind::network}) {
       if (rank.communicating[static_cast<std::size_t>(kind)] > 0)
-        most = std::max(most, instance_.on().device.slowdown(kind));
+        most = std::max(most, placed_.on().device.slowdown(kind));
     }
     return most;
   }
@@ -253,12 +253,12 @@ class simulation {
       }
     }
     if (waiting.empty()) return;
-    throw std::logic_error(fmt::format("{} cannot progress:{}", instance_.program().name, waiting));
+    throw std::logic_error(fmt::format("{} cannot progress:{}", placed_.program().name, waiting));
   }
 
   std::string describe_wait(std::uint32_t r, std::uint32_t s) const {
     const auto& op = current(r, s);
-    const auto kind = name_of(instance_.program().program[op.operation].kind);
+    const auto kind = name_of(placed_.program().program[op.operation].kind);
     if (stream_of(r, s).busy) {
       return fmt::format(" rank {} waits in operation {} ({}) for its peers;", rank_of(r),
                          op.operation, kind);
@@ -267,7 +267,7 @@ class simulation {
     for (std::uint32_t other = 0; other < streams_of_rank(); ++other) {
       if (stream_of(r, other).completed < op.needs[other]) {
         needs += fmt::format(" {} operations of stream {}", op.needs[other],
-                             instance_.program().streams[other]);
+                             placed_.program().streams[other]);
       }
     }
     return fmt::format(" rank {} waits before operation {} ({}) for{};", rank_of(r), op.operation,
@@ -316,7 +316,7 @@ class simulation {
   }
 
   const link& link_of(link_id link_class) const {
-    return instance_.on().network.links()[symmetry_.link_of_class[link_class]];
+    return placed_.on().network.links()[symmetry_.link_of_class[link_class]];
   }
 
   std::vector<load_change> load_over_time(link_id link_class) {
@@ -330,7 +330,7 @@ class simulation {
 
   static constexpr std::uint32_t compute_stream = 0;
 
-  const instance& instance_;
+  const placed_schedule& placed_;
   simulation_options options_;
   symmetry symmetry_;
   stream_programs programs_;
@@ -345,7 +345,7 @@ class simulation {
 
 }  // namespace
 
-timeline simulate(const instance& i, const simulation_options& options) {
+timeline simulate(const placed_schedule& i, const simulation_options& options) {
   return simulation(i, options).run();
 }
 

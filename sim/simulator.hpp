@@ -20,7 +20,7 @@
 //   traffic          the flows under way
 #pragma once
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {
@@ -33,6 +33,6 @@ struct simulation_options {
 
 /// Throws std::logic_error when the schedule cannot progress; the message lists which rank waits
 /// for what.
-timeline simulate(const instance&, const simulation_options& = {});
+timeline simulate(const placed_schedule&, const simulation_options& = {});
 
 }  // namespace attnsim

@@ -15,7 +15,7 @@ int find_or_add(std::vector<lane>& lanes, const lane& wanted) {
   return static_cast<int>(place);
 }
 
-double bytes_of(const instance& i, const operation& op, int pattern) {
+double bytes_of(const placed_schedule& i, const operation& op, int pattern) {
   if (i.communication().flows(pattern) == 0) return 0;
   const int sender = i.communication().members(pattern, 0).front();
   return static_cast<double>(i.work().bytes_sent(op, sender).value());
@@ -23,7 +23,7 @@ double bytes_of(const instance& i, const operation& op, int pattern) {
 
 }  // namespace
 
-stream_programs::stream_programs(const instance& i) : streams(i.program().streams.size()) {
+stream_programs::stream_programs(const placed_schedule& i) : streams(i.program().streams.size()) {
   if (streams.size() > most_streams) throw std::logic_error("a schedule has at most 8 streams");
   const auto& program = i.program().program;
   for (std::size_t number = 0; number < program.size(); ++number) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 
 namespace attnsim {
 
@@ -34,7 +34,7 @@ struct stream_programs {
   std::vector<lane> lanes;
 
   /// Throws std::logic_error for a schedule of more than `most_streams` streams.
-  explicit stream_programs(const instance&);
+  explicit stream_programs(const placed_schedule&);
 };
 
 }  // namespace attnsim

@@ -27,8 +27,8 @@ constexpr int most_rounds = 256;
 
 class refinement {
  public:
-  explicit refinement(const instance& i)
-      : instance_(i), flows_(static_cast<std::size_t>(i.communication().patterns())) {
+  explicit refinement(const placed_schedule& i)
+      : placed_(i), flows_(static_cast<std::size_t>(i.communication().patterns())) {
     colour_ranks();
     colour_flows();
     colour_links();
@@ -52,7 +52,7 @@ class refinement {
   const std::vector<colour>& links() const { return links_; }
 
  private:
-  const transfers& communication() const { return instance_.communication(); }
+  const transfers& communication() const { return placed_.communication(); }
 
   static std::size_t distinct(const std::vector<colour>& colours) {
     return std::unordered_set<colour>(colours.begin(), colours.end()).size();
@@ -68,17 +68,17 @@ class refinement {
 
   /// By what they compute. Stops where most ranks differ already.
   void colour_ranks() {
-    for (int rank = 0; rank < instance_.ranks(); ++rank) {
-      ranks_.push_back(bits(instance_.speed_of(rank)));
+    for (int rank = 0; rank < placed_.ranks(); ++rank) {
+      ranks_.push_back(bits(placed_.speed_of(rank)));
     }
-    const auto& program = instance_.program().program;
-    for (std::size_t op = 0; op < program.size() && !instance_.same_on_all_ranks(); ++op) {
+    const auto& program = placed_.program().program;
+    for (std::size_t op = 0; op < program.size() && !placed_.same_on_all_ranks(); ++op) {
       if (is_communication(program[op].kind)) continue;
-      for (int rank = 0; rank < instance_.ranks(); ++rank) {
+      for (int rank = 0; rank < placed_.ranks(); ++rank) {
         auto& c = ranks_[static_cast<std::size_t>(rank)];
-        c = mix(c, bits(instance_.local_time(op, rank).value()));
+        c = mix(c, bits(placed_.local_time(op, rank).value()));
         if (is_kernel(program[op].kind)) {
-          c = mix(c, bits(instance_.costs().parts(op, rank)));
+          c = mix(c, bits(placed_.costs().parts(op, rank)));
         }
       }
       if (std::has_single_bit(op) && mostly_distinct()) return;
@@ -95,7 +95,7 @@ class refinement {
   }
 
   void colour_links() {
-    const auto links = instance_.on().network.links();
+    const auto links = placed_.on().network.links();
     links_.assign(links.size(), 0);
     for (std::size_t p = 0; p < flows_.size(); ++p) {
       for (int f = 0; f < communication().flows(static_cast<int>(p)); ++f) {
@@ -148,7 +148,7 @@ class refinement {
     for (const auto& use : uses) links[use.link] += mix(c, bits(use.weight));
   }
 
-  const instance& instance_;
+  const placed_schedule& placed_;
   std::vector<colour> ranks_;
   std::vector<std::vector<colour>> flows_;
   std::vector<colour> links_;  ///< 0: unused
@@ -181,7 +181,7 @@ std::vector<colour> counting(std::size_t n) {
 }
 
 /// The weights that each class of flows puts on one link of each class.
-void sum_uses(const instance& i, symmetry& s) {
+void sum_uses(const placed_schedule& i, symmetry& s) {
   const auto& t = i.communication();
   s.uses.resize(static_cast<std::size_t>(t.patterns()));
   for (int p = 0; p < t.patterns(); ++p) {
@@ -208,7 +208,7 @@ void sum_uses(const instance& i, symmetry& s) {
 
 }  // namespace
 
-symmetry find_symmetry(const instance& i, bool merge) {
+symmetry find_symmetry(const placed_schedule& i, bool merge) {
   refinement colours(i);
   const bool use = merge && colours.settle();
   const auto pick = [&](const std::vector<colour>& found) {

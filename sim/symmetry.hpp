@@ -16,7 +16,7 @@
 
 #include <vector>
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 
 namespace attnsim {
 
@@ -35,6 +35,6 @@ struct symmetry {
 };
 
 /// The coarsest partition, or with `merge` false every rank, flow and link by itself.
-symmetry find_symmetry(const instance&, bool merge = true);
+symmetry find_symmetry(const placed_schedule&, bool merge = true);
 
 }  // namespace attnsim

@@ -5,7 +5,7 @@
 namespace attnsim {
 namespace {
 
-joined_links join_classes(const instance& i, const symmetry& s) {
+joined_links join_classes(const placed_schedule& i, const symmetry& s) {
   std::vector<double> capacities;
   for (const auto id : s.link_of_class) {
     capacities.push_back(i.on().network.links()[id].capacity.value());
@@ -17,8 +17,9 @@ joined_links join_classes(const instance& i, const symmetry& s) {
 
 }  // namespace
 
-traffic::traffic(const instance& i, const symmetry& s, const stream_programs& programs, bool record)
-    : instance_(i),
+traffic::traffic(const placed_schedule& i, const symmetry& s, const stream_programs& programs,
+                 bool record)
+    : placed_(i),
       symmetry_(s),
       rank_classes_(s.rank_of_class.size()),
       links_(join_classes(i, s)),
@@ -53,8 +54,8 @@ void traffic::add_lane(const lane& l) {
     return f < 0 ? no_flow : first + static_cast<flow_number>(classes[static_cast<std::size_t>(f)]);
   };
   for (const int rank : symmetry_.rank_of_class) {
-    const auto sent = number_of(instance_.communication().sent(l.pattern, rank));
-    const auto received = number_of(instance_.communication().received(l.pattern, rank));
+    const auto sent = number_of(placed_.communication().sent(l.pattern, rank));
+    const auto received = number_of(placed_.communication().received(l.pattern, rank));
     ends_.push_back({sent, received == sent ? no_flow : received});
   }
   const auto count = symmetry_.flow_of_class[static_cast<std::size_t>(l.pattern)].size();
@@ -67,10 +68,10 @@ void traffic::add_flow(const lane& l, std::size_t flow_class) {
   flow f{.route = first_route_[p] + static_cast<std::uint32_t>(flow_class),
          .stream = l.stream,
          .first_member = static_cast<std::uint32_t>(members_.size())};
-  const auto form = instance_.communication().form(l.pattern, representative);
+  const auto form = placed_.communication().form(l.pattern, representative);
   f.latency = form.latency;
   f.rate_limit = form.rate_limit;
-  for (const int member : instance_.communication().members(l.pattern, representative)) {
+  for (const int member : placed_.communication().members(l.pattern, representative)) {
     members_.push_back(
         static_cast<std::uint32_t>(symmetry_.rank_class[static_cast<std::size_t>(member)]));
   }

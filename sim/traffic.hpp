@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 #include "sim/flow_network.hpp"
 #include "sim/index_heap.hpp"
 #include "sim/joined_links.hpp"
@@ -30,7 +30,7 @@ class traffic {
   };
 
   /// References are kept. `record`: keep the load of every class of links over time.
-  traffic(const instance&, const symmetry&, const stream_programs&, bool record);
+  traffic(const placed_schedule&, const symmetry&, const stream_programs&, bool record);
 
   ends of(int lane, std::uint32_t rank_class) const {
     return ends_[static_cast<std::size_t>(lane) * rank_classes_ + rank_class];
@@ -84,7 +84,7 @@ class traffic {
     return static_cast<std::uint32_t>(flows_.size()) + route_number;
   }
 
-  const instance& instance_;
+  const placed_schedule& placed_;
   const symmetry& symmetry_;
   std::size_t rank_classes_;
   joined_links links_;  // of the classes of links

@@ -61,7 +61,7 @@ void emulated_backend::fill(stream_id s, const token_shape& shape, const device_
   if (!skips()) inner().fill(s, shape, destination, value);
 }
 
-std::vector<seconds> local_times(const instance& i, int rank) {
+std::vector<seconds> local_times(const placed_schedule& i, int rank) {
   std::vector<seconds> times;
   for (std::size_t op = 0; op < i.program().program.size(); ++op) {
     times.push_back(i.costs().time(op, rank) / i.speed_of(rank));

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 #include "validate/executor.hpp"
 #include "validate/forwarding_backend.hpp"
 
@@ -49,6 +49,6 @@ class emulated_backend final : public forwarding_backend, public local_observer 
 };
 
 /// What the cost model gives for each operation on `rank`. Not for several threads at once.
-std::vector<seconds> local_times(const instance&, int rank);
+std::vector<seconds> local_times(const placed_schedule&, int rank);
 
 }  // namespace attnsim::validate

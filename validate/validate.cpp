@@ -26,7 +26,7 @@ struct pass_plan {
     for (int rank = 0; rank < r.ranks; ++rank) times.push_back(local_times(question, rank));
   }
 
-  instance question;
+  placed_schedule question;
   std::vector<std::vector<seconds>> times;  ///< of local operations, by rank
 };
 

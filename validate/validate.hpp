@@ -60,7 +60,7 @@ struct validation {
   bool passed = true;                               ///< all numbers that were computed
 };
 
-/// Throws what instance throws; input_error for an unknown transport or another number of ranks
+/// Throws what placed_schedule throws; input_error for an unknown transport or another number of ranks
 /// than the job has; transport_error that names rank and operation when a rank fails or is late.
 validation validate(const validation_request&);
 

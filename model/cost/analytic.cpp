@@ -16,7 +16,7 @@ struct flow_time {
 };
 
 /// A rank's communication in one pattern: the slower of what it sends and receives.
-flow_time time_of(const instance& i, int pattern, int rank) {
+flow_time time_of(const placed_schedule& i, int pattern, int rank) {
   const auto& communication = i.communication();
   std::vector<link_use> uses;
   flow_time t;
@@ -47,8 +47,8 @@ bool intersect(const std::vector<link_id>& a, const std::vector<link_id>& b) {
 
 class one_rank {
  public:
-  one_rank(const instance& i, int rank)
-      : instance_(i), rank_(rank), streams_(i.program().streams.size()) {
+  one_rank(const placed_schedule& i, int rank)
+      : placed_(i), rank_(rank), streams_(i.program().streams.size()) {
     for (int p = 0; p < i.communication().patterns(); ++p) times_.push_back(time_of(i, p, rank));
     const auto& program = i.program().program;
     for (std::size_t op = 0; op < program.size(); ++op) {
@@ -89,7 +89,7 @@ class one_rank {
   }
 
   bool ready(std::size_t op) const {
-    const auto& needs = instance_.program().program[op].needs;
+    const auto& needs = placed_.program().program[op].needs;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i].completed < needs[i]) return false;
     }
@@ -97,18 +97,18 @@ class one_rank {
   }
 
   void start(stream& s, std::size_t op) {
-    const int pattern = instance_.communication().pattern_of(op);
+    const int pattern = placed_.communication().pattern_of(op);
     s.shared = 0;
     if (pattern < 0) {
-      s.fixed = instance_.local_time(op, rank_).value();
+      s.fixed = placed_.local_time(op, rank_).value();
       compute_ += s.fixed;
     } else {
       const auto& t = times_[static_cast<std::size_t>(pattern)];
-      const auto& o = instance_.program().program[op];
+      const auto& o = placed_.program().program[op];
       const auto& transport =
-          instance_.on().device.transport(instance_.communication().transport(pattern));
-      const double bytes = static_cast<double>(instance_.work().bytes_sent(o, rank_).value()) *
-                           stretch(instance_.work(), o, transport);
+          placed_.on().device.transport(placed_.communication().transport(pattern));
+      const double bytes = static_cast<double>(placed_.work().bytes_sent(o, rank_).value()) *
+                           stretch(placed_.work(), o, transport);
       s.fixed = t.latency.of(bytes).value();
       s.shared = bytes * t.per_byte;
       s.slowest = &t.slowest;
@@ -153,7 +153,7 @@ class one_rank {
     }
   }
 
-  const instance& instance_;
+  const placed_schedule& placed_;
   int rank_;
   std::vector<flow_time> times_;
   std::vector<stream> streams_;
@@ -163,7 +163,7 @@ class one_rank {
 
 /// Ranks that may end last: under a full mask all are alike but those on the diagonal of a grid transpose; else the ends
 /// and the middle of the sequence, and on a grid its corners.
-std::vector<int> candidates(const instance& i) {
+std::vector<int> candidates(const placed_schedule& i) {
   const auto& grid = i.program().grid;
   const int last = i.ranks() - 1;
   std::vector<int> different;
@@ -177,7 +177,7 @@ std::vector<int> candidates(const instance& i) {
 
 }  // namespace
 
-analytic_estimate estimate(const instance& i) {
+analytic_estimate estimate(const placed_schedule& i) {
   analytic_estimate slowest;
   for (const int rank : candidates(i)) {
     const auto e = one_rank(i, rank).run();

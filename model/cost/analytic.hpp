@@ -13,7 +13,7 @@
 // Launch order and multiprocessors (simulator.hpp) are not modelled.
 #pragma once
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 
 namespace attnsim {
 
@@ -25,6 +25,6 @@ struct analytic_estimate {
   seconds exposed_communication() const { return time - compute; }
 };
 
-analytic_estimate estimate(const instance&);
+analytic_estimate estimate(const placed_schedule&);
 
 }  // namespace attnsim

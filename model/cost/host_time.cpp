@@ -11,7 +11,7 @@ std::ptrdiff_t tensors(const operands& list) {
                        [](const operand& o) { return !is_statistic(o.what); });
 }
 
-seconds of_local(const instance& i, std::size_t index, int rank) {
+seconds of_local(const placed_schedule& i, std::size_t index, int rank) {
   const auto& host = i.on().host;
   const auto& op = i.program().program[index];
   const auto calls = i.costs().memory(index, rank);
@@ -34,7 +34,7 @@ seconds of_local(const instance& i, std::size_t index, int rank) {
   }
 }
 
-seconds of_communication(const instance& i, const operation& op, int rank) {
+seconds of_communication(const placed_schedule& i, const operation& op, int rank) {
   if (i.work().bytes_sent(op, rank) == byte_count()) return {};
   const auto& host = i.on().host;
   const auto tensors = static_cast<double>(op.reads.size());
@@ -52,7 +52,7 @@ seconds of_communication(const instance& i, const operation& op, int rank) {
 
 }  // namespace
 
-seconds host_time(const instance& i, int rank) {
+seconds host_time(const placed_schedule& i, int rank) {
   seconds total;
   if (i.on().host.name.empty()) return total;
   const auto& program = i.program().program;
@@ -63,7 +63,7 @@ seconds host_time(const instance& i, int rank) {
   return total * i.on().host.slowdown;
 }
 
-seconds host_time(const instance& i) {
+seconds host_time(const placed_schedule& i) {
   seconds most;
   for (const int rank : i.work().some_ranks(64)) most = std::max(most, host_time(i, rank));
   return most;

@@ -12,14 +12,14 @@
 // the device's time and the host's. CUDA graphs launch all at once: no host profile then.
 #pragma once
 
-#include "model/cost/instance.hpp"
+#include "model/cost/placed_schedule.hpp"
 
 namespace attnsim {
 
 /// Of `rank`; zero without a host profile.
-seconds host_time(const instance&, int rank);
+seconds host_time(const placed_schedule&, int rank);
 
 /// The largest over ranks (above 64: workload::some_ranks).
-seconds host_time(const instance&);
+seconds host_time(const placed_schedule&);
 
 }  // namespace attnsim

@@ -29,8 +29,8 @@ struct result {
 
 result simulate_rings(const cluster& c, int rows, int cols, bool unequal, bool merge) {
   const int ranks = rows * cols;
-  instance i(c, exchange_problem(ranks, scenario::ring_bytes), {.tokens = token_layout::contiguous},
-             ring_exchanges(rows, cols, unequal));
+  placed_schedule i(c, exchange_problem(ranks, scenario::ring_bytes),
+                    {.tokens = token_layout::contiguous}, ring_exchanges(rows, cols, unequal));
   const auto& program = i.program().program;
   const auto operations_a_step =
       program.size() / static_cast<std::size_t>(std::max(rows, cols) - 1);

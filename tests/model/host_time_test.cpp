@@ -34,7 +34,7 @@ attention layer(int ranks, mask_kind mask = mask_kind::full) {
 
 double launches(const strategy& s, int ranks, pass_kind pass, mask_kind mask = mask_kind::full) {
   const auto c = digits(ranks);
-  const instance i(c, layer(ranks, mask), s, pass);
+  const placed_schedule i(c, layer(ranks, mask), s, pass);
   return host_time(i).value();
 }
 
@@ -61,7 +61,7 @@ TEST(host_time, is_that_of_the_rank_with_most_calls) {
   EXPECT_NEAR(launches(ring_of(3), 3, pass_kind::forward, mask_kind::causal),
               launches(ring_of(3), 3, pass_kind::forward), 1e-12);
   const auto c = digits(3);
-  const instance i(c, layer(3, mask_kind::causal), ring_of(3), pass_kind::forward);
+  const placed_schedule i(c, layer(3, mask_kind::causal), ring_of(3), pass_kind::forward);
   EXPECT_NEAR((host_time(i, 2) - host_time(i, 0)).value(), 2 * (1e-9 + 1e-7), 1e-12);
 }
 
@@ -86,14 +86,14 @@ TEST(host_time, allgather) {
 TEST(host_time, grows_with_the_slowdown_of_the_host) {
   auto c = digits(3);
   c.host.slowdown = 2;
-  const instance i(c, layer(3), ring_of(3), pass_kind::forward);
+  const placed_schedule i(c, layer(3), ring_of(3), pass_kind::forward);
   EXPECT_NEAR(host_time(i).value(), 2 * launches(ring_of(3), 3, pass_kind::forward), 1e-12);
 }
 
 TEST(host_time, is_nothing_without_a_profile_or_peers) {
   EXPECT_NEAR(launches(ring_of(1), 1, pass_kind::forward), 1e-9 + 1e-5, 1e-12);
   const auto c = read_cluster("star", {.nodes = 4});
-  EXPECT_EQ(host_time(instance(c, layer(4), ring_of(4), pass_kind::forward)), seconds());
+  EXPECT_EQ(host_time(placed_schedule(c, layer(4), ring_of(4), pass_kind::forward)), seconds());
 }
 
 // Whole layers on two H200, timed after the calls that the profile holds. The host's own speed changed meanwhile: the same

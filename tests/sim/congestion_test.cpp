@@ -39,8 +39,8 @@ std::vector<double> sent_at_once(const cluster& c, const std::vector<std::pair<i
 }
 
 double simulated(const cluster& c, schedule s, int ranks) {
-  const instance i(c, exchange_problem(ranks, block), {.tokens = token_layout::contiguous},
-                   std::move(s));
+  const placed_schedule i(c, exchange_problem(ranks, block), {.tokens = token_layout::contiguous},
+                          std::move(s));
   return simulate(i).duration().value();
 }
 
@@ -166,7 +166,7 @@ TEST(congestion, a_schedule_that_cannot_progress_is_reported) {
                   "operations of stream compute;"));
 }
 
-instance ring_of_four(const cluster& c) {
+placed_schedule ring_of_four(const cluster& c) {
   return {c,
           exchange_problem(4, block),
           {.tokens = token_layout::contiguous},

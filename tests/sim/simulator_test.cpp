@@ -40,7 +40,7 @@ strategy ring(int ranks) {
 
 double duration(const cluster& c, const attention& a, const strategy& s,
                 pass_kind pass = pass_kind::forward, bool merge = true) {
-  const instance i(c, a, s, pass);
+  const placed_schedule i(c, a, s, pass);
   return simulate(i, {.merge_symmetric = merge}).duration().value();
 }
 
@@ -84,8 +84,8 @@ TEST(simulator, a_link_at_half_speed_sets_the_pace) {
 TEST(simulator, symmetric_ranks_are_one_class_and_a_straggler_splits_them) {
   const auto a = ring_problem(8);
   const auto alike = star(8), different = star(8, "slow_devices: {3: 0.5}\n");
-  EXPECT_EQ(simulate(instance(alike, a, ring(8), pass_kind::forward)).ranks.size(), 1u);
-  EXPECT_EQ(simulate(instance(different, a, ring(8), pass_kind::forward)).ranks.size(), 8u);
+  EXPECT_EQ(simulate(placed_schedule(alike, a, ring(8), pass_kind::forward)).ranks.size(), 1u);
+  EXPECT_EQ(simulate(placed_schedule(different, a, ring(8), pass_kind::forward)).ranks.size(), 8u);
 }
 
 // Gathers of queries along rows and keys along columns leave each device by one link and share it: 2 x 2, q = 32 MiB and
@@ -141,7 +141,7 @@ TEST(simulator, communication_waits_for_room_beside_a_kernel) {
                         "TB, bandwidth: 1e12 TB/s}, "
                         "multiprocessors: 100, transports: {network: {channels: " +
                             std::string(channels) + "}}}");
-    const instance i(c, ring_problem(4), s, pass_kind::forward);
+    const placed_schedule i(c, ring_problem(4), s, pass_kind::forward);
     const auto t = simulate(i, {.record = true});
     std::vector<double> ends;
     for (const auto& v : t.ranks[0].intervals) {
@@ -163,7 +163,7 @@ TEST(simulator, communication_launched_behind_a_kernel_waits_for_it) {
   const auto end = [&](launch_order order) {
     auto s = ring(2);
     s.launch = order;
-    const instance i(c, ring_problem(2), s, pass_kind::forward);
+    const placed_schedule i(c, ring_problem(2), s, pass_kind::forward);
     const auto t = simulate(i, {.record = true});
     double ends = 0;
     for (const auto& v : t.ranks[0].intervals) {
@@ -188,7 +188,7 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   const auto first_kernel = [&](launch_order order) {
     auto s = ring(2);
     s.launch = order;
-    const instance i(c, ring_problem(2), s, pass_kind::forward);
+    const placed_schedule i(c, ring_problem(2), s, pass_kind::forward);
     const auto t = simulate(i, {.record = true});
     for (const auto& span : t.ranks[0].intervals) {
       if (is_kernel(i.program().program[span.operation].kind)) return span.start.value();
@@ -202,14 +202,14 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   const auto end = [&](launch_order order) {
     auto s = ring(2);
     s.launch = order;
-    return simulate(instance(c, ring_problem(2), s, pass_kind::forward)).duration();
+    return simulate(placed_schedule(c, ring_problem(2), s, pass_kind::forward)).duration();
   };
   EXPECT_EQ(end(launch_order::compute_first), end(launch_order::communication_first));
 }
 
 TEST(simulator, link_loads_add_up_to_the_bytes_sent) {
   const auto c = star(4);
-  const instance i(c, ring_problem(4), ring(4), pass_kind::forward);
+  const placed_schedule i(c, ring_problem(4), ring(4), pass_kind::forward);
   const auto t = simulate(i);
   ASSERT_FALSE(t.links.empty());
   for (const auto& l : t.links) EXPECT_DOUBLE_EQ(l.bytes, 3.0 * 67108864);
@@ -217,7 +217,7 @@ TEST(simulator, link_loads_add_up_to_the_bytes_sent) {
 
 TEST(simulator, records_every_operation_of_a_rank) {
   const auto c = star(4);
-  const instance i(c, ring_problem(4), ring(4), pass_kind::forward);
+  const placed_schedule i(c, ring_problem(4), ring(4), pass_kind::forward);
   const auto t = simulate(i, {.record = true});
   EXPECT_EQ(t.ranks[0].intervals.size(), i.program().program.size());
 }

@@ -20,7 +20,7 @@ cluster star(int nodes, const std::string& extra = "") {
       "star.yaml"));
 }
 
-instance exchanges(const cluster& c, int rows, int cols) {
+placed_schedule exchanges(const cluster& c, int rows, int cols) {
   return {c,
           exchange_problem(rows * cols, 1 << 20),
           {.tokens = token_layout::contiguous},

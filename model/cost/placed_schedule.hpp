@@ -1,5 +1,5 @@
-// One question with all that its readers need, built once: a strategy for an attention problem on a cluster, for one pass.
-// The closed form, the simulator and the executor read the same instance.
+// A schedule bound to an attention problem and placed on a cluster, for one pass: all that its readers need, built once.
+// The closed form, the simulator and the executor read the same one.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace attnsim {
 
-class instance {
+class placed_schedule {
  public:
   /// The cluster is kept by reference. `s` is completed (schedules.hpp); `pass` is forward or backward. Throws infeasible
   /// and input_error as placement, workload and device do.
-  instance(const cluster&, const attention&, const strategy& s, pass_kind pass);
+  placed_schedule(const cluster&, const attention&, const strategy& s, pass_kind pass);
   /// On ranks that are placed already, wherever the strategy says.
-  instance(const placed_ranks&, const attention&, const strategy& s, pass_kind pass);
+  placed_schedule(const placed_ranks&, const attention&, const strategy& s, pass_kind pass);
   /// A schedule of one's own, for studies and tests; of the strategy the rest counts: tokens,
   /// placement, kernel.
-  instance(const cluster&, const attention&, const strategy&, schedule);
-  instance(const instance&) = delete;
+  placed_schedule(const cluster&, const attention&, const strategy&, schedule);
+  placed_schedule(const placed_schedule&) = delete;
 
   const cluster& on() const { return cluster_; }
   const strategy& chosen() const { return strategy_; }
@@ -49,7 +49,7 @@ class instance {
   bool same_on_all_ranks() const { return !local_times_ && workload_.same_on_all_ranks(); }
 
  private:
-  instance(const placed_ranks&, const attention&, const strategy&, schedule&&);
+  placed_schedule(const placed_ranks&, const attention&, const strategy&, schedule&&);
 
   const cluster& cluster_;
   strategy strategy_;

@@ -1,0 +1,42 @@
+#include "model/cost/placed_schedule.hpp"
+
+#include "model/cost/mesh_block.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
+#include "model/schedule/placement.hpp"
+
+namespace attnsim {
+namespace {
+
+/// The strategy with what its scheduler wants to know of the cluster.
+strategy informed(strategy s, const cluster& c, const attention& a, pass_kind pass) {
+  if (s.schedule == "mesh") s.block_cost = mesh_block_cost(c, a, s, pass);
+  return s;
+}
+
+}  // namespace
+
+placed_schedule::placed_schedule(const cluster& c, const attention& a, const strategy& s,
+                                 pass_kind pass)
+    : placed_schedule(c, a, s, make_schedule(informed(s, c, a, pass), a, pass)) {}
+
+placed_schedule::placed_schedule(const cluster& c, const attention& a, const strategy& s,
+                                 schedule program)
+    : placed_schedule(placed_ranks(c, place(s.placement, program.grid, c)), a, s,
+                      std::move(program)) {}
+
+placed_schedule::placed_schedule(const placed_ranks& ranks, const attention& a, const strategy& s,
+                                 pass_kind pass)
+    : placed_schedule(ranks, a, s, make_schedule(informed(s, ranks.on(), a, pass), a, pass)) {}
+
+placed_schedule::placed_schedule(const placed_ranks& ranks, const attention& a, const strategy& s,
+                                 schedule&& program)
+    : cluster_(ranks.on()),
+      strategy_(s),
+      kernel_(cluster_.device.kernel(s.kernel)),
+      schedule_(std::move(program)),
+      devices_(ranks.devices()),
+      workload_(schedule_, a, s.tokens, kernel_ == nullptr || kernel_->staircase, s.merges),
+      transfers_(schedule_, ranks),
+      costs_(workload_, cluster_.device, kernel_) {}
+
+}  // namespace attnsim
