@@ -1,3 +1,5 @@
+# What all of the project's targets share: warnings, sanitizers, precompiled headers.
+#
 # attnsim_library(NAME SOURCES... [PUBLIC libs...] [PRIVATE libs...]): the static library attnsim_NAME, also
 # known as attnsim::NAME, with the project's include root and warnings.
 add_library(attnsim_options INTERFACE)
@@ -5,10 +7,27 @@ target_compile_options(attnsim_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wno-missing-field-initializers>)
 if(ATTNSIM_SANITIZE)
   target_compile_options(attnsim_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer>
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ATTNSIM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>
     $<$<BOOL:${ATTNSIM_FUZZ}>:-fsanitize=fuzzer-no-link>)
-  target_link_options(attnsim_options INTERFACE -fsanitize=address,undefined)
+  target_link_options(attnsim_options INTERFACE -fsanitize=${ATTNSIM_SANITIZE})
 endif()
+
+# attnsim_precompiled(NAME [HEADERS...] [LIBRARIES...] [OPTIONS...]): headers that many sources include, parsed once;
+# targets with the same compile options take them with REUSE_FROM attnsim_precompiled_NAME. Sources still include what
+# they use: they compile without (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+set(ATTNSIM_COMMON_HEADERS
+  <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <numeric> <optional> <random>
+  <set> <span> <sstream> <string> <string_view> <thread> <tuple> <unordered_map> <variant> <vector> <fmt/format.h>
+  <fmt/ranges.h>)
+function(attnsim_precompiled name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES;OPTIONS" ${ARGN})
+  add_library(attnsim_precompiled_${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+  target_link_libraries(attnsim_precompiled_${name} PRIVATE attnsim_options fmt::fmt ${ARG_LIBRARIES})
+  target_compile_options(attnsim_precompiled_${name} PRIVATE ${ARG_OPTIONS})
+  target_precompile_headers(attnsim_precompiled_${name} PRIVATE ${ATTNSIM_COMMON_HEADERS} ${ARG_HEADERS})
+endfunction()
+attnsim_precompiled(libraries)
+set_target_properties(attnsim_precompiled_libraries PROPERTIES POSITION_INDEPENDENT_CODE ON)
 
 function(attnsim_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
@@ -20,5 +39,6 @@ function(attnsim_library name)
   target_compile_features(attnsim_${name} PUBLIC cxx_std_20)
   target_link_libraries(attnsim_${name}
     PUBLIC ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:attnsim_options> ${ARG_PRIVATE})
+  target_precompile_headers(attnsim_${name} REUSE_FROM attnsim_precompiled_libraries)
   set_property(GLOBAL APPEND PROPERTY ATTNSIM_LIBRARIES attnsim_${name})
 endfunction()

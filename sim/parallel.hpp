@@ -1,27 +1,18 @@
-// A parallel loop over all cores whose body may throw: the first exception comes out of the loop.
+// A parallel loop over all cores, or over one in a build without TBB. The body may throw: the first exception ends the
+// loop and comes out of it.
 #pragma once
 
-#include <algorithm>
-#include <exception>
-#include <execution>
-#include <mutex>
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace attnsim {
 
+void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
+
 template <typename T, typename F>
 void parallel_for_each(std::vector<T>& items, F f) {
-  std::exception_ptr first;
-  std::mutex guard;
-  std::for_each(std::execution::par, items.begin(), items.end(), [&](T& item) {
-    try {
-      f(item);
-    } catch (...) {
-      const std::lock_guard lock(guard);
-      if (!first) first = std::current_exception();
-    }
-  });
-  if (first) std::rethrow_exception(first);
+  parallel_for(items.size(), [&](std::size_t i) { f(items[i]); });
 }
 
 }  // namespace attnsim
