@@ -1,1 +1,0 @@
-// Compiled only for its precompiled headers (attnsim_library.cmake).
