@@ -1,4 +1,4 @@
-// A parallel loop over all cores, or over one in a build without TBB. The body may throw: the first exception ends the
+// A parallel loop over all cores: by oneTBB or, without it, by threads of its own. The body may throw: an exception ends the
 // loop and comes out of it.
 #pragma once
 
