@@ -21,7 +21,7 @@ std::string exact(seconds time) {
 }
 
 /// A plain scalar where YAML takes it as that text, else quoted.
-std::string quoted(const std::string& text) {
+std::string scalar(const std::string& text) {
   const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
            c == '-' || c == '.';
@@ -70,14 +70,14 @@ void write_graph(std::string& out, const topology& t, const std::string& indent,
   for (const auto& p : t.parts) {
     if (!listed(p)) continue;
     const auto node = with_nodes && p.node >= 0 ? fmt::format(", node: {}", p.node) : "";
-    out += fmt::format("{}- {{name: {}, kind: {}{}}}\n", indent, quoted(p.name), name_of(p.kind),
+    out += fmt::format("{}- {{name: {}, kind: {}{}}}\n", indent, scalar(p.name), name_of(p.kind),
                        node);
   }
   if (!t.cables.empty()) out += fmt::format("{}links:\n", indent);
   for (const auto& c : t.cables) {
     out +=
         fmt::format("{}- {{from: {}, to: {}, bandwidth: {}, latency: {}, kind: {}{}}}\n", indent,
-                    quoted(t.parts[c.from].name), quoted(t.parts[c.to].name), exact(c.rate),
+                    scalar(t.parts[c.from].name), scalar(t.parts[c.to].name), exact(c.rate),
                     exact(c.latency), attnsim::name_of(c.kind), c.duplex ? "" : ", duplex: false");
   }
 }
@@ -125,8 +125,8 @@ cluster_file write_cluster_file(const machine& m, const cluster_file_settings& g
     said.missing.push_back("the network between nodes: --fabric, or a file of the fabric");
     said.assumed.push_back("a star: one switch that never limits");
   }
-  std::string body = fmt::format("name: {}\ndevice: {}\n", quoted(given.name),
-                                 device.empty() ? "ideal" : quoted(device));
+  std::string body = fmt::format("name: {}\ndevice: {}\n", scalar(given.name),
+                                 device.empty() ? "ideal" : scalar(device));
   if (by_nodes) {
     write_nodes(body, m, given);
   } else {
