@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "formats/smi_matrix.hpp"
 #include "formats/xml.hpp"
 
 namespace attnsim::formats {
@@ -16,11 +17,6 @@ bool has_root(std::string_view text) {
 }
 constexpr char system_root[] = "system", graphs_root[] = "graphs", platform_root[] = "platform",
                graphml_root[] = "graphml";
-
-bool starts_with_gpu0(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  return text.starts_with("GPU0");
-}
 
 /// Whether a line begins with this key.
 template <const char* Key>
@@ -42,7 +38,7 @@ constexpr format formats[] = {
      has_root<system_root>, read_nccl_topology},
     {"nccl-graph", "NCCL graph XML: NCCL_GRAPH_FILE, NCCL_GRAPH_DUMP_FILE", has_root<graphs_root>,
      read_nccl_graph},
-    {"nvidia-smi", "nvidia-smi topo -m", starts_with_gpu0, read_nvidia_smi},
+    {"nvidia-smi", "nvidia-smi topo -m", has_smi_matrix, read_nvidia_smi},
     {"slurm", "Slurm topology.conf, scontrol show topology", is_slurm, read_slurm},
     {"topograph", "NVIDIA topograph model YAML", has_key<blocks_key>, read_topograph},
     {"ibnetdiscover", "ibnetdiscover, ibsim", is_ibnetdiscover, read_ibnetdiscover},

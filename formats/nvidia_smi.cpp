@@ -1,40 +1,22 @@
-// What `nvidia-smi topo -m` prints: a matrix of devices and NICs, separated by tabs or blanks, with
-// affinity columns behind and a legend below. A cell is NV# (that many NVLinks) or the closest way
-// over PCIe: PIX (one switch) < PXB (several) < PHB (a host bridge) < NODE (a NUMA domain) < SYS.
-// From these a tree of switches and CPU domains is built: what is related at a level shares a switch
-// of that level. Rows may be missing at the end (a paste cut short): a cell is then read from the
-// other triangle.
+// What `nvidia-smi topo -m` prints: a matrix of GPUs and NICs (smi_matrix.hpp). A cell is NV# (that
+// many NVLinks) or the closest way over PCIe: PIX (one switch) < PXB (several) < PHB (a host bridge)
+// < NODE (a NUMA domain) < SYS. From these a tree of switches and CPU domains is built: what is
+// related at a level shares a switch of that level.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/pending/disjoint_sets.hpp>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "formats/formats.hpp"
 #include "formats/hardware.hpp"
+#include "formats/smi_matrix.hpp"
 
 namespace attnsim::formats {
 namespace {
 
-enum relation { self, pix, pxb, phb, same_node, system_, nvlink, unknown };
-constexpr std::string_view relation_names[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
-constexpr int most_nvlinks = 64;
 constexpr int most_nvlinks_of_gpu = 18;  ///< more to all peers together: through a switch
-constexpr std::size_t most_columns = 1024;
-
-struct cell {
-  relation how = unknown;
-  int nvlinks = 0;
-};
-
-struct row {
-  std::string name;
-  std::vector<cell> cells;
-  std::string affinity;  ///< CPUs; empty: not known
-  bool numa_known = true;
-};
 
 bool is_gpu(std::string_view name) {
   return name.starts_with("GPU");
@@ -43,10 +25,10 @@ bool is_gpu(std::string_view name) {
 class reader {
  public:
   reader(const source& from, const settings& given)
-      : from_(from), given_(given), known_(known_hardware()) {}
+      : given_(given), known_(known_hardware()), matrix_(read_smi_matrix(from)) {}
 
   topology read() {
-    read_matrix();
+    say_what_is_missing();
     identify_device();
     add_parts();
     add_tree();
@@ -57,120 +39,43 @@ class reader {
  private:
   void assume(const std::string& line) { result_.said.assumed.push_back(line); }
   void miss(const std::string& line) { result_.said.missing.push_back(line); }
+  const std::vector<smi_row>& rows() const { return matrix_.rows; }
+
   void warn(const std::string& line) { result_.said.warnings.push_back(line); }
 
-  cell read_cell(const text_line& line, std::string_view word) const {
-    for (int r = self; r <= system_; ++r) {
-      if (word == relation_names[r]) return {static_cast<relation>(r), 0};
+  void say_what_is_missing() {
+    if (matrix_.another_follows) {
+      warn("another matrix follows the first: not read; a file a node makes several nodes");
     }
-    if (word.starts_with("NV")) {
-      const auto n = to_number<int>(word.substr(2));
-      if (n && *n >= 1 && *n <= most_nvlinks) return {nvlink, *n};
-    }
-    fail_at(from_, line.number, line.text.substr(0, line.text.find_first_of(" \t")), word,
-            "expected X, NV#, PIX, PXB, PHB, NODE or SYS");
-  }
-
-  void read_matrix() {
-    const auto lines = lines_of(from_.text);
-    if (lines.empty()) fail_at(from_, 1, "expected a line of column names: GPU0 GPU1 ...");
-    for (const auto word : words_of(lines.front().text)) {
-      if (word == "CPU" || word == "NUMA" || columns_.size() == most_columns) break;
-      columns_.emplace_back(word);
-    }
-    const bool has_numa = lines.front().text.find("NUMA Affinity") != std::string_view::npos;
-    if (columns_.empty() || !is_gpu(columns_.front())) {
-      fail_at(from_, lines.front().number, "expected a line of column names: GPU0 GPU1 ...");
-    }
-    if (std::set<std::string>(columns_.begin(), columns_.end()).size() < columns_.size()) {
-      fail_at(from_, lines.front().number, "expected column names that differ");
-    }
-    for (std::size_t i = 1; i < lines.size() && rows_.size() < columns_.size(); ++i) {
-      if (trimmed(lines[i].text).starts_with("Legend")) break;
-      read_row(lines[i], has_numa, i + 1 == lines.size());
-    }
-    complete();
-  }
-
-  void read_row(const text_line& line, bool has_numa, bool last) {
-    const auto words = words_of(line.text);
-    row r{.name = std::string(words.front())};
-    const auto& expected = columns_[rows_.size()];
-    if (r.name != expected) {
-      fail_at(from_, line.number, "row", r.name, fmt::format("expected {}", expected));
-    }
-    const auto cells = std::min(words.size() - 1, columns_.size());
-    if (cells < columns_.size() && !last) {
-      fail_at(from_, line.number,
-              fmt::format("row {}: expected {} cells, found {}", r.name, columns_.size(), cells));
-    }
-    for (std::size_t c = 1; c <= cells; ++c) r.cells.push_back(read_cell(line, words[c]));
-    if (words.size() > columns_.size() + 1) {
-      r.affinity = words[columns_.size() + 1];
-      if (r.affinity == "N/A") r.affinity.clear();
-    }
-    r.numa_known =
-        !has_numa || (words.size() > columns_.size() + 2 && words[columns_.size() + 2] != "N/A");
-    r.cells.resize(columns_.size());
-    rows_.push_back(std::move(r));
-  }
-
-  /// Rows that the paste lost, and cells from the other triangle.
-  void complete() {
-    const auto read = rows_.size();
-    const auto gpus = static_cast<std::size_t>(
-        std::count_if(columns_.begin(), columns_.end(), [](const auto& n) { return is_gpu(n); }));
-    if (read < gpus) {
-      fail_at(from_, lines_of(from_.text).back().number,
-              fmt::format("the matrix ends after {} of {} rows: row {} is missing", read,
-                          columns_.size(), columns_[read]));
-    }
-    for (auto i = read; i < columns_.size(); ++i) {
-      rows_.push_back({.name = columns_[i], .cells = {}, .affinity = {}});
-      rows_.back().cells.resize(columns_.size());
-    }
-    std::size_t unknown_cells = 0;
-    for (std::size_t a = 0; a < rows_.size(); ++a) {
-      for (std::size_t b = 0; b < a; ++b) {
-        auto &lower = rows_[a].cells[b], &upper = rows_[b].cells[a];
-        if (lower.how == unknown) lower = upper;
-        if (upper.how == unknown) upper = lower;
-        if (lower.how == unknown) ++unknown_cells;
-        if (lower.how != upper.how || lower.nvlinks != upper.nvlinks) {
-          throw input_error(fmt::format("{}: {} to {} and back differ: expected a symmetric matrix",
-                                        from_.name, rows_[b].name, rows_[a].name));
-        }
-      }
-    }
-    if (read < columns_.size()) {
-      miss(fmt::format(
-          "{} of the matrix: the paste is cut short{}", counted(columns_.size() - read, "row"),
-          unknown_cells == 0 ? "; the other rows tell the same"
-                             : fmt::format(", {} pairs of NICs unknown", unknown_cells)));
-    }
+    if (matrix_.rows_missing == 0) return;
+    miss(fmt::format("{} of the matrix: the paste is cut short{}",
+                     counted(matrix_.rows_missing, "row"),
+                     matrix_.pairs_unknown == 0
+                         ? "; the other rows tell the same"
+                         : fmt::format(", {} pairs of NICs unknown", matrix_.pairs_unknown)));
   }
 
   std::vector<std::size_t> columns_of(bool gpus) const {
     std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (is_gpu(columns_[i]) == gpus) found.push_back(i);
+    for (std::size_t i = 0; i < rows().size(); ++i) {
+      if (is_gpu(rows()[i].name) == gpus) found.push_back(i);
     }
     return found;
   }
 
   int nvlinks_of(std::size_t gpu) const {
     int sum = 0;
-    for (const auto& c : rows_[gpu].cells) sum += c.nvlinks;
+    for (const auto& c : rows()[gpu].cells) sum += c.nvlinks;
     return sum;
   }
 
   /// Every GPU has links to a switch that joins all: more than one GPU has to its peers.
   int nvlinks_to_switch() const {
     const auto gpus = columns_of(true);
-    const int first = gpus.size() > 1 ? rows_[gpus[0]].cells[gpus[1]].nvlinks : 0;
+    const int first = gpus.size() > 1 ? rows()[gpus[0]].cells[gpus[1]].nvlinks : 0;
     for (const auto a : gpus) {
       for (const auto b : gpus) {
-        if (a != b && rows_[a].cells[b].nvlinks != first) return 0;
+        if (a != b && rows()[a].cells[b].nvlinks != first) return 0;
       }
     }
     return first * (static_cast<int>(gpus.size()) - 1) > most_nvlinks_of_gpu ? first : 0;
@@ -195,7 +100,7 @@ class reader {
   }
 
   void add_parts() {
-    part_.resize(columns_.size());
+    part_.resize(rows().size());
     std::size_t gpus = 0, nics = 0;
     for (const auto i : columns_of(true)) {
       part_[i] = result_.add(part_kind::device, fmt::format("gpu{}", gpus++), 0);
@@ -216,29 +121,31 @@ class reader {
   /// Joins what is related at each level under a switch of that level, where it joins at least two.
   void add_tree() {
     const auto rate = pcie_rate(device_->pcie, 16);
-    if (columns_.size() == 1 && rows_.front().affinity.empty()) return;
-    std::vector<std::size_t> ranks(columns_.size()), parents(columns_.size());
+    if (rows().size() == 1 && rows().front().affinity.empty()) return;
+    std::vector<std::size_t> ranks(rows().size()), parents(rows().size());
     boost::disjoint_sets sets(ranks.data(), parents.data());
-    for (std::size_t i = 0; i < columns_.size(); ++i) sets.make_set(i);
+    for (std::size_t i = 0; i < rows().size(); ++i) sets.make_set(i);
     std::map<std::size_t, std::size_t> top;  // set -> part that stands for it
-    for (std::size_t i = 0; i < columns_.size(); ++i) top[i] = part_[i];
+    for (std::size_t i = 0; i < rows().size(); ++i) top[i] = part_[i];
     std::size_t switches = 0, domains = 0;
-    for (const auto level : {pix, pxb, phb, same_node}) {
+    for (const auto level :
+         {smi_relation::pix, smi_relation::pxb, smi_relation::phb, smi_relation::node}) {
       const auto before = top;
       join_related(sets, level);
       std::map<std::size_t, std::vector<std::size_t>> members;
       for (const auto& [set, part] : before) members[sets.find_set(set)].push_back(part);
       top.clear();
       for (const auto& [set, parts] : members) {
-        const bool is_domain = level == same_node;
+        const bool is_domain = level == smi_relation::node;
         if (parts.size() < 2 && !is_domain) {
           top[set] = parts.front();
           continue;
         }
         const auto here = result_.add(
             part_kind::switch_,
-            is_domain ? fmt::format("cpu{}", domains++)
-                      : fmt::format("{}{}", level == phb ? "bridge" : "pcie", switches++),
+            is_domain
+                ? fmt::format("cpu{}", domains++)
+                : fmt::format("{}{}", level == smi_relation::phb ? "bridge" : "pcie", switches++),
             0);
         for (const auto p : parts) {
           result_.join(p, here, rate, known_.pcie_latency, link_kind::pcie);
@@ -261,20 +168,22 @@ class reader {
   }
 
   template <typename Sets>
-  void join_related(Sets& sets, relation level) const {
-    for (std::size_t a = 0; a < rows_.size(); ++a) {
+  void join_related(Sets& sets, smi_relation level) const {
+    for (std::size_t a = 0; a < rows().size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
-        const auto& c = rows_[a].cells[b];
-        const bool same_cpus = level == same_node && (c.how == nvlink || c.how == unknown) &&
-                               !rows_[a].affinity.empty() && rows_[a].affinity == rows_[b].affinity;
-        if ((c.how != self && c.how <= level) || same_cpus) sets.union_set(a, b);
+        const auto& c = rows()[a].cells[b];
+        const bool same_cpus = level == smi_relation::node &&
+                               (c.how == smi_relation::nvlink || c.how == smi_relation::unknown) &&
+                               !rows()[a].affinity.empty() &&
+                               rows()[a].affinity == rows()[b].affinity;
+        if ((c.how != smi_relation::self && c.how <= level) || same_cpus) sets.union_set(a, b);
       }
     }
   }
 
   void warn_of_numa() {
     for (const auto g : columns_of(true)) {
-      if (!rows_[g].affinity.empty() && rows_[g].numa_known) continue;
+      if (!rows()[g].affinity.empty() && rows()[g].numa_known) continue;
       warn(
           "NUMA hidden: no affinity, as in a virtual machine or container; which socket a GPU is "
           "on is known from its PCIe relations alone");
@@ -295,7 +204,7 @@ class reader {
     } else {
       for (const auto a : gpus) {
         for (const auto b : gpus) {
-          const int n = rows_[a].cells[b].nvlinks;
+          const int n = rows()[a].cells[b].nvlinks;
           if (a < b && n > 0)
             result_.join(part_[a], part_[b], rate * n, known_.nvlink_latency, link_kind::nvlink);
         }
@@ -303,20 +212,28 @@ class reader {
     }
     int most = 0;
     for (const auto g : gpus) most = std::max(most, nvlinks_of(g));
-    if (most == 0) return;
+    if (most == 0) return warn_of_hidden_nvlinks();
     assume(fmt::format("an NVLink carries {} each way", to_string(rate)));
     for (const auto g : gpus) {
       if (nvlinks_of(g) == 0)
-        warn(fmt::format("{} has no NVLink, others have: its traffic takes PCIe", columns_[g]));
+        warn(fmt::format("{} has no NVLink, others have: its traffic takes PCIe", rows()[g].name));
     }
   }
 
-  const source& from_;
+  void warn_of_hidden_nvlinks() {
+    const bool may_have = given_.device.empty() || device_->nvlinks > 0;
+    if (columns_of(true).size() < 2 || !may_have) return;
+    warn(fmt::format("no NVLink in the matrix: {}; `topo -m` shows it",
+                     matrix_.without_nvlink ? "`topo -mp` hides it"
+                     : given_.device.empty()
+                         ? "true of GPUs that have none, but `topo -mp` hides it"
+                         : fmt::format("{} has it, `topo -mp` hides it", device_->name)));
+  }
+
   const settings& given_;
   const hardware& known_;
+  smi_matrix matrix_;
   topology result_;
-  std::vector<std::string> columns_;
-  std::vector<row> rows_;          ///< one a column
   std::vector<std::size_t> part_;  ///< by column
   const known_device* device_ = &known_.unknown;
 };

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "model/plain_text.hpp"
 #include "model/read_file.hpp"
 
 namespace attnsim::formats {
@@ -16,7 +17,7 @@ constexpr std::string_view blanks = " \t\r\f\v";
 
 source read_source(const std::string& path) {
   if (path != "-") return {path, read_file(path)};
-  return {"<stdin>", read_stream(std::cin, "<stdin>")};
+  return {"<stdin>", plain_text(read_bytes(std::cin, "<stdin>"))};
 }
 
 void fail_at(const source& from, std::size_t line, const std::string& message) {

@@ -17,8 +17,8 @@ struct source {
   std::string text;
 };
 
-/// A file, or standard input for "-". Throws input_error when it cannot be read or is larger than
-/// 64 MiB.
+/// The plain text (model/plain_text.hpp) of a file, or of standard input for "-". Throws input_error
+/// when it cannot be read or is larger than 64 MiB.
 source read_source(const std::string& path);
 
 /// Throws input_error "NAME:LINE: MESSAGE".

@@ -12,10 +12,16 @@
 namespace attnsim {
 namespace {
 
-/// Refuses text whose aliases multiply its values without bound: walks the values as a reader would.
-class alias_check {
+struct repeated_key {
+  std::string key;
+  int line = 0, first_line = 0;  ///< from 1
+};
+
+/// Walks the values as a reader would: aliases must not multiply them without bound, and no map may have a key twice,
+/// which throws repeated_key.
+class value_check {
  public:
-  alias_check(const std::string& text, const std::string& name)
+  value_check(const std::string& text, const std::string& name)
       : left_(std::max<std::size_t>(text.size(), 100'000)), name_(name) {}
 
   void walk(const YAML::Node& node, int depth = 0) {
@@ -26,22 +32,39 @@ class alias_check {
     if (node.IsSequence()) {
       for (const auto& item : node) walk(item, depth + 1);
     } else if (node.IsMap()) {
+      check_keys(node);
       for (const auto& entry : node) walk(entry.second, depth + 1);
     }
   }
 
  private:
+  static void check_keys(const YAML::Node& map) {
+    std::map<std::string_view, int> lines;
+    for (const auto& entry : map) {
+      if (!entry.first.IsScalar()) continue;
+      const int line = entry.first.Mark().line + 1;
+      const auto [known, is_new] = lines.try_emplace(entry.first.Scalar(), line);
+      if (!is_new) throw repeated_key{entry.first.Scalar(), line, known->second};
+    }
+  }
+
   static constexpr int deepest = 600;  ///< yaml-cpp refuses deeper text without aliases
   std::size_t left_;
   const std::string& name_;
 };
 
 YAML::Node parse_value(std::string_view key_path, const std::string& value) {
+  const auto fail = [&](const char* expected) {
+    return input_error(asked("set"), fmt::format("{}={}", key_path, value), expected);
+  };
   try {
-    return YAML::Load(value);
+    const auto node = YAML::Load(value);
+    value_check(value, "set").walk(node);
+    return node;
   } catch (const YAML::Exception&) {
-    throw input_error(asked("set"), fmt::format("{}={}", key_path, value),
-                      "expected a value in YAML");
+    throw fail("expected a value in YAML");
+  } catch (const repeated_key&) {
+    throw fail("expected each key once");
   }
 }
 
@@ -97,10 +120,13 @@ config_node config_node::parse_text(const std::string& text, const std::string& 
     auto node = YAML::Load(text);
     if (!node.IsMap())
       throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
-    if (text.find('*') != std::string::npos) alias_check(text, name).walk(node);
+    value_check(text, name).walk(node);
     return config_node(std::move(node), name, "", std::make_shared<settings>());
   } catch (const YAML::Exception& e) {
     throw input_error(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));
+  } catch (const repeated_key& twice) {
+    throw input_error(fmt::format("{}:{}: {}: expected each key once; it stands in line {} too",
+                                  name, twice.line, twice.key, twice.first_line));
   }
 }
 

@@ -23,7 +23,7 @@ namespace attnsim {
 
 class config_node {
  public:
-  /// Throws input_error when the file cannot be read, is larger than 64 MiB or is not YAML.
+  /// Throws input_error when the file cannot be read, is larger than 64 MiB, is not YAML or has a key twice in one map.
   static config_node load(const std::string& path);
   /// `name` stands for the file in messages.
   static config_node parse_text(const std::string& text, const std::string& name);

@@ -6,10 +6,11 @@
 
 namespace attnsim {
 
-/// Throws input_error when the file cannot be read or is larger than 64 MiB.
+/// The plain text (plain_text.hpp) of a file. Throws input_error when it cannot be read or is larger than 64 MiB.
 std::string read_file(const std::string& path);
 
-/// The rest of a stream, called `name` in messages.
-std::string read_stream(std::istream&, const std::string& name);
+/// The same as it is, of a file or of the rest of a stream that messages call `name`.
+std::string read_bytes(const std::string& path);
+std::string read_bytes(std::istream&, const std::string& name);
 
 }  // namespace attnsim

@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include "tests/expect_error.hpp"
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
@@ -52,22 +51,77 @@ TEST(nvidia_smi, a_paste_without_its_last_rows_is_completed) {
                                        "rows tell the same"));
 }
 
-TEST(nvidia_smi, refuses_bad_matrices) {
-  EXPECT_ERROR(read_text("", {}, "nvidia-smi"), input_error,
-               "f:1: expected a line of column names: GPU0 GPU1 ...");
-  EXPECT_ERROR(read_text("\n NIC0 NIC1\n", {}, "nvidia-smi"), input_error,
-               "f:2: expected a line of column names: GPU0 GPU1 ...");
-  EXPECT_ERROR(read_text("GPU0 GPU0\n"), input_error, "f:1: expected column names that differ");
-  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU1 X NV1\n"), input_error,
-               "f:2: row: 'GPU1': expected GPU0");
-  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU0 X NVX\nGPU1 NV1 X\n"), input_error,
-               "f:2: GPU0: 'NVX': expected X, NV#, PIX, PXB, PHB, NODE or SYS");
-  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU0 X\nGPU1 NV1 X\n"), input_error,
-               "f:2: row GPU0: expected 2 cells, found 1");
-  EXPECT_ERROR(read_text("GPU0 GPU1 GPU2\nGPU0 X NV1 NV1\n"), input_error,
-               "f:2: the matrix ends after 1 of 3 rows: row GPU1 is missing");
-  EXPECT_ERROR(read_text("GPU0 GPU1\nGPU0 X NV1\nGPU1 SYS X\n"), input_error,
-               "f: GPU0 to GPU1 and back differ: expected a symmetric matrix");
+constexpr const char* no_nvlink =
+    "no NVLink in the matrix: true of GPUs that have none, but `topo -mp` hides it; `topo -m` "
+    "shows it";
+
+TEST(nvidia_smi, warns_where_nvlink_may_be_hidden) {
+  const std::string matrix = "GPU0 GPU1 CPU Affinity\nGPU0 X SYS 0-7\nGPU1 SYS X 8-15\n";
+  EXPECT_THAT(read_text(matrix).said.warnings, ElementsAre(no_nvlink));
+  EXPECT_THAT(read_text("$ nvidia-smi topo -mp\n" + matrix).said.warnings,
+              ElementsAre("no NVLink in the matrix: `topo -mp` hides it; `topo -m` shows it"));
+  EXPECT_THAT(read_text(matrix, {.device = "h100-sxm5"}).said.warnings,
+              ElementsAre("no NVLink in the matrix: H100 SXM5 has it, `topo -mp` hides it; `topo "
+                          "-m` shows it"));
+  EXPECT_THAT(read_text(matrix, {.device = "l20"}).said.warnings, IsEmpty());
+  EXPECT_THAT(read_text("GPU0 CPU Affinity\nGPU0 X 0-7\n").said.warnings, IsEmpty());
+}
+
+TEST(nvidia_smi, warns_of_a_second_matrix) {
+  EXPECT_THAT(read_text(std::string(pairs) + pairs).said.warnings,
+              Contains("another matrix follows the first: not read; a file a node makes several "
+                       "nodes"));
+}
+
+// --- Pastes with more or less around the matrix. ----------------------------------------------
+
+topology read_paste(const std::string& name) {
+  return read_topology(read_source("tests/formats/data/nvidia-smi/" + name), {});
+}
+
+TEST(nvidia_smi_around, escapes_of_an_underlined_header) {
+  const auto t = read_paste("ansi.txt");
+  // Both under one host bridge, in one domain.
+  EXPECT_EQ(counts_of(t), (counts{2, 0, 2, 0, 3}));
+  EXPECT_THAT(rates(t, link_kind::nvlink), IsEmpty());
+  EXPECT_THAT(t.said.warnings, ElementsAre(no_nvlink));
+}
+
+TEST(nvidia_smi_around, titles) {
+  const auto nics = read_paste("smi_76nics.txt");
+  EXPECT_EQ(counts_of(nics), (counts{2, 2, 3, 0, 4 + 2 + 1}));
+  EXPECT_THAT(rates(nics, "gpu0", "gpu1"), ElementsAre(450));
+  const auto trimmed = read_paste("smi_trimmed.txt");
+  EXPECT_EQ(counts_of(trimmed), (counts{2, 1, 2, 0, 2 + 2 + 1}));
+  EXPECT_THAT(rates(trimmed, "gpu0", "gpu1"), ElementsAre(450));
+}
+
+TEST(nvidia_smi_around, markdown) {
+  const auto t = read_paste("smi_markdown.txt");
+  // Two host bridges of two GPUs and one GPU alone; all CPUs in one affinity, so nothing tells the
+  // domains apart but SYS.
+  EXPECT_EQ(t.count(part_kind::device), 6u);
+  EXPECT_THAT(neighbours(t, "bridge0"), ElementsAre("cpu0", "gpu0", "gpu1"));
+  EXPECT_THAT(neighbours(t, "bridge1"), ElementsAre("cpu2", "gpu3", "gpu4"));
+}
+
+TEST(nvidia_smi_around, glued_names) {
+  const auto t = read_paste("smi_nic_glued.txt");
+  EXPECT_EQ(counts_of(t), (counts{2, 3, 3, 0, 4 + 3 + 1}));
+  EXPECT_THAT(neighbours(t, "nic2"), ElementsAre("cpu0"));
+  const auto cpu = read_text(
+      "GPU0    GPU1    NIC0    NIC1CPU Affinity     NUMA Affinity\n"
+      "GPU0     X      NV18    PIX     NODE    0-15    0\n"
+      "GPU1    NV18     X      NODE    PIX     0-15    0\n"
+      "NIC0    PIX     NODE     X      NODE\n"
+      "NIC1    NODE    PIX     NODE     X\n");
+  EXPECT_EQ(counts_of(cpu), (counts{2, 2, 3, 0, 4 + 2 + 1}));
+}
+
+TEST(nvidia_smi_around, topo_mp_hides_nvlink) {
+  const auto t = read_paste("smi_mp.txt");
+  EXPECT_EQ(counts_of(t), (counts{4, 2, 2 + 2, 0, 4 + 2 + 2 + 1}));
+  EXPECT_THAT(t.said.warnings, ElementsAre(no_nvlink));
 }
 
 // --- Pastes of others. -----------------------------------------------------------------------

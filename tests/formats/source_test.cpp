@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "tests/expect_error.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -43,6 +44,15 @@ TEST(fail_at, names_file_line_key_and_value) {
   const source s{"f", ""};
   EXPECT_ERROR(fail_at(s, 3, "expected more"), input_error, "f:3: expected more");
   EXPECT_ERROR(fail_at(s, 3, "k", "v", "expected w"), input_error, "f:3: k: 'v': expected w");
+}
+
+TEST(read_source, gives_plain_text) {
+  const temporary_folder folder;
+  EXPECT_EQ(read_source(folder.write("f",
+                                     "\xef\xbb\xbf\x1b[4ma\x1b[0m\xc2\xa0"
+                                     "b\r\n"))
+                .text,
+            "a b\n");
 }
 
 TEST(read_source, refuses_what_cannot_be_read) {

@@ -97,6 +97,19 @@ TEST(config_node, files_that_cannot_be_read) {
   std::filesystem::remove(path);
 }
 
+TEST(config_node, refuses_a_key_that_stands_twice) {
+  EXPECT_ERROR(parse_file("a: 1\nb: 2\na: 3\n"), input_error,
+               "f.yaml:3: a: expected each key once; it stands in line 1 too");
+  EXPECT_ERROR(parse_file("l:\n- {m: {k: 1, n: 2,\n k: 3}}\n"), input_error,
+               "f.yaml:3: k: expected each key once; it stands in line 2 too");
+  EXPECT_ERROR(parse_file("a: 1\n\"a\": 1\n"), input_error,
+               "f.yaml:2: a: expected each key once; it stands in line 1 too");
+  EXPECT_NO_THROW(parse_file("a: {k: 1}\nb: {k: 1}\n"));
+  auto root = parse_file("m: {}\n");
+  EXPECT_ERROR(root.set("m", "{k: 1, k: 2}"), input_error,
+               "set: 'm={k: 1, k: 2}': expected each key once");
+}
+
 TEST(config_node, refuses_aliases_that_multiply) {
   std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
   for (char c = 'b'; c < 'i'; ++c) {
