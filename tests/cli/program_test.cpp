@@ -279,7 +279,7 @@ TEST(topology, lists_shows_and_checks) {
 }
 
 TEST(program, help_version_and_completion) {
-  EXPECT_EQ(run_program("--version").output, "attnsim 0.1.0\n");
+  EXPECT_EQ(run_program("--version").output, "attnsim 0.2.0\n");
   EXPECT_NE(run_program("predict --help").output.find("Examples:"), std::string::npos);
   EXPECT_NE(run_program("plan --help").output.find("Examples:"), std::string::npos);
   const temporary_folder folder;
