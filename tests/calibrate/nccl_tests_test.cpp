@@ -7,6 +7,7 @@
 
 #include "model/error.hpp"
 #include "tests/expect_error.hpp"
+#include "tests/shared_files.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim {
@@ -94,7 +95,7 @@ TEST_F(nccl_tests, errors_name_line_column_and_value) {
 TEST_F(nccl_tests, logs_give_the_figures_of_their_tables) {
   namespace fs = std::filesystem;
   const fs::path logs = "../shared/inputs/nccl_tests_logs";
-  if (!fs::exists(logs)) GTEST_SKIP() << "no collection of logs beside the project";
+  NEEDS_SHARED(logs);
   int compared = 0;
   for (const auto& entry : fs::directory_iterator(logs)) {
     const auto name = entry.path().stem().string();

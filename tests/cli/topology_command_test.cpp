@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/shared_files.hpp"
 
 namespace attnsim {
 namespace {
@@ -73,7 +74,7 @@ TEST(import, nvlink_in_pairs_is_planned_with_inner_groups_of_two) {
 
 void expect_plan(const std::string& node_file) {
   const std::string file = "../shared/inputs/nccl_topo_xml/" + node_file;
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is absent";
+  NEEDS_SHARED(file);
   const temporary_folder folder;
   const auto cluster = folder.file("c.yaml");
   ASSERT_EQ(run_program("topology import " + file +

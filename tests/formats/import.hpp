@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "formats/formats.hpp"
+#include "tests/shared_files.hpp"
 
 /// Ends the test where the folder beside the project is absent.
-#define READ_SHARED_OR_SKIP(variable, file, ...)           \
-  if (!std::filesystem::exists("../shared/inputs/" file))  \
-    GTEST_SKIP() << "../shared/inputs/" file " is absent"; \
-  const auto variable = attnsim::formats::read_topology(   \
+#define READ_SHARED_OR_SKIP(variable, file, ...)         \
+  NEEDS_SHARED("../shared/inputs/" file);                \
+  const auto variable = attnsim::formats::read_topology( \
       attnsim::formats::read_source("../shared/inputs/" file), ##__VA_ARGS__)
 
 namespace attnsim::formats {

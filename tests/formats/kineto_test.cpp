@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/expect_error.hpp"
+#include "tests/shared_files.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -105,7 +106,7 @@ TEST(read_kineto, refuses_what_is_no_trace) {
 
 TEST(kineto_traces_of_others, holistic_trace_analysis) {
   const std::string file = "../shared/inputs/traces/hta_kineto_nccl_trimmed.json";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is absent";
+  NEEDS_SHARED(file);
   const auto t = read_kineto(read_source(file));
   EXPECT_EQ(t.device, "NVIDIA A100-PG509-200");
   EXPECT_THAT(t.kernels, SizeIs(465));  // of 600 events; the others are copies and annotations
@@ -123,7 +124,7 @@ TEST(kineto_traces_of_others, holistic_trace_analysis) {
 
 TEST(kineto_traces_of_others, several_streams) {
   const std::string file = "../shared/inputs/traces/hta_event_sync_multi_stream.json";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is absent";
+  NEEDS_SHARED(file);
   const auto t = read_kineto(read_source(file));
   ASSERT_THAT(t.kernels, SizeIs(3));
   EXPECT_EQ(t.kernels[0].stream, 20);

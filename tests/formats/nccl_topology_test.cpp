@@ -2,6 +2,7 @@
 
 #include "tests/expect_error.hpp"
 #include "tests/formats/import.hpp"
+#include "tests/shared_files.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -200,7 +201,7 @@ TEST(nccl_topology_of_oci, h100_with_nvswitches_and_two_ports_a_nic) {
 
 TEST(nccl_topology_of_others, a_truncated_paste_is_refused) {
   const std::string file = "../shared/inputs/nccl_topo_xml/h200_baremetal_truncated_paste.xml";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is absent";
+  NEEDS_SHARED(file);
   EXPECT_ERROR(read_topology(read_source(file), {}), input_error,
                file + ":20: not well-formed XML: Start-end tags mismatch; is the file cut short?");
 }
