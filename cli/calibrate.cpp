@@ -75,7 +75,21 @@ std::string origin(const std::vector<measurement_set>& sets) {
   return "nccl-tests logs (attnsim calibrate)";
 }
 
+std::vector<named_file> files_of(const calibrate_flags& flags) {
+  std::vector<named_file> files{{"--device", flags.device}, {"--cluster", flags.cluster}};
+  const auto add = [&](const char* flag, const std::vector<std::string>& located) {
+    for (const auto& text : located) {
+      const auto f = split_at_cluster(text);
+      files.insert(files.end(), {{flag, f.file}, {flag, f.cluster}});
+    }
+  };
+  add("--measurements", flags.measurements);
+  add("--nccl-tests", flags.logs);
+  return files;
+}
+
 void run(const calibrate_flags& flags) {
+  check_files({{"--out", flags.out}, {"--report", flags.report}}, files_of(flags));
   cluster_shelf clusters;
   std::vector<measurement_set> sets;
   std::vector<log_set> logs;

@@ -284,8 +284,18 @@ report::page page_of(const comparison& done, const std::string& cluster) {
           .result = to_json(done)};
 }
 
+std::vector<named_file> files_of(const compare_flags& flags) {
+  std::vector<named_file> files{{"CLUSTER", flags.cluster}, {"--device", flags.device}};
+  for (const auto& text : flags.measured) {
+    const auto f = split_at_cluster(text);
+    files.insert(files.end(), {{"MEASURED", f.file}, {"MEASURED", f.cluster}});
+  }
+  return files;
+}
+
 void run(const compare_flags& flags) {
   const auto format = parse_format(flags.output.format);
+  check_files({{"--points", flags.points}, {"--report", flags.report}}, files_of(flags));
   comparison done(flags);
   for (const auto& text : flags.measured) done.add(text);
   done.finish();

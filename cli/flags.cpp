@@ -1,7 +1,9 @@
 #include "cli/flags.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <stdexcept>
+
+#include "model/topology_files.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -66,6 +68,26 @@ void add_quiet(CLI::App& app, bool& quiet) {
 
 void add_quiet(CLI::App& app) {
   app.add_flag("--quiet", quiet_means);
+}
+
+named_file file_read_for(const std::string& flag, std::string_view key, const std::string& name) {
+  for (const std::string profile : {"cluster", "device", "host"}) {
+    if (key != profile) continue;
+    try {
+      return {flag, find_topology_file(profile + "s", name)};
+    } catch (const std::invalid_argument&) {  // what reads it says so
+    }
+  }
+  return {};
+}
+
+std::vector<named_file> files_of(const ask::question& q) {
+  std::vector<named_file> files{file_read_for("CLUSTER", "cluster", q.cluster),
+                                file_read_for("--device", "device", q.overrides.device),
+                                file_read_for("--host", "host", q.overrides.host)};
+  for (const auto& [key, value] : q.overrides.set)
+    files.push_back(file_read_for("--set " + key, key, value));
+  return files;
 }
 
 void add_report(CLI::App& app, std::string& file) {

@@ -5,8 +5,10 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ask/question.hpp"
+#include "cli/write_file.hpp"
 #include "model/error.hpp"
 
 namespace attnsim::cli {
@@ -38,6 +40,12 @@ struct output_flags {
 /// --quiet: nothing on stderr but errors. Without a place for it: there never is anything else.
 void add_quiet(CLI::App&, bool& quiet);
 void add_quiet(CLI::App&);
+
+/// The file that is read for the question's cluster, device or host of that name; none for other keys.
+named_file file_read_for(const std::string& flag, std::string_view key, const std::string& name);
+
+/// The files that a question is read from.
+std::vector<named_file> files_of(const ask::question&);
 
 /// --report FILE.html.
 void add_report(CLI::App&, std::string& file);

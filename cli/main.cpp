@@ -1,6 +1,7 @@
 // The program attnsim.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <sstream>
 #include <system_error>
@@ -78,6 +79,7 @@ ending run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   attnsim::cli::take_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the shell's limit is an error like a full disk
   auto end = run(argc, argv);
   const auto lost = attnsim::cli::close_standard_output(end.system_error);
   if (!lost.empty()) end = {1, "standard output: " + lost};

@@ -153,6 +153,7 @@ class measuring {
 
 void run(const measure_flags& flags) {
   if (flags.quick && flags.full) throw input_error("--quick: expected without --full");
+  check_files({{"--out", flags.out}, {"--held-out", flags.held_out}});
   const auto kernels = flags.kernels.empty() ? validate::gpu_kernels() : split(flags.kernels);
   const auto chosen =
       flags.kernels.empty() && kernels.empty() ? std::vector<std::string>{"cpu"} : kernels;

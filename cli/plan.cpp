@@ -274,6 +274,7 @@ void run(const plan_flags& flags) {
   const auto format = parse_format(flags.output.format);
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
   if (!flags.emit.empty()) find_framework(flags.emit);
+  check_files({{"--report", flags.report}}, files_of(flags.question));
   if (!flags.what_if.empty()) {
     const auto w = ask::answer(flags.question, ask::parse_what_if(flags.what_if),
                                parse_schedules(flags.schedules));

@@ -38,6 +38,7 @@ std::string trace_of(const cluster& c, const prediction& p) {
 
 void run(const predict_flags& flags) {
   const auto format = parse_format(flags.output.format);
+  check_files({{"--trace", flags.trace}, {"--report", flags.report}}, files_of(flags.question));
   const auto c = ask::cluster_of(flags.question);
   const auto p = ask::predict(flags.question, c);
   if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, p));

@@ -152,6 +152,7 @@ report::page page_of(const std::vector<std::pair<const study*, result>>& done,
 
 void run(const reproduce_flags& flags) {
   const auto format = parse_format(flags.output.format);
+  check_files({{"--report", flags.report}});
   std::vector<const study*> chosen;
   if (flags.name.empty()) {
     for (const auto& s : reproduce::studies()) chosen.push_back(&s);

@@ -182,6 +182,12 @@ void check_out(const std::string& path) {
                         : "expected a .csv file");
 }
 
+std::vector<named_file> files_of(const sweep::spec& spec) {
+  std::vector<named_file> files{{"SPEC", spec.file}};
+  for (const auto& s : spec.settings) files.push_back(file_read_for(s.where, s.key, s.value));
+  return files;
+}
+
 int threads_of(const sweep_flags& flags, const sweep::job& all) {
   if (flags.jobs.empty()) return all.processes() > 1 ? 1 : sweep::available_cores();
   const auto jobs = parse_count("--jobs", flags.jobs);
@@ -195,6 +201,7 @@ void run_first(const sweep_flags& flags, sweep::job& all) {
   const int threads = threads_of(flags, all);
   const auto text = read_file(flags.spec);
   const auto spec = sweep::parse_spec(text, flags.spec);
+  check_files({{"--out", flags.out}}, files_of(spec));
   check(spec);
   const table rows(spec);
   const auto total = spec.points.size();

@@ -96,6 +96,7 @@ std::string route_table(const network& net) {
 }
 
 void show(const ask::question& q, const std::string& svg, bool quiet) {
+  check_files({{"--svg", svg}}, files_of(q));
   const auto c = ask::cluster_of(q);
   if (!svg.empty()) write_file("--svg", svg, formats::draw_svg(c));
   fmt::print("{}: {} x {}", c.name, c.devices(), c.device.name);
@@ -113,6 +114,7 @@ void show(const ask::question& q, const std::string& svg, bool quiet) {
 
 void export_file(const ask::question& q, const std::string& to, const std::string& out) {
   const auto& format = formats::find_export(to);
+  check_files({{"--out", out}}, files_of(q));
   const auto text = format.write(ask::cluster_of(q));
   out.empty() ? fmt::print("{}", text) : write_file("--out", out, text);
 }

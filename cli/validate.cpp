@@ -328,6 +328,11 @@ void run_cases(const validate_flags& common, const cluster& c) {
 
 void run(const validate_flags& flags) {
   const auto format = parse_format(flags.output.format);
+  auto inputs = files_of(flags.cluster);
+  inputs.push_back({"--cases", flags.cases});
+  check_files(
+      {{"--trace", flags.trace}, {"--timelines", flags.timelines}, {"--report", flags.report}},
+      inputs);
   const auto c = ask::cluster_of(flags.cluster);
   if (!flags.cases.empty()) return run_cases(flags, c);
   if (!flags.run.question.sequence) throw input_error("--seq is required");

@@ -1,9 +1,14 @@
 #include "sweep/row_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "model/error.hpp"
@@ -30,26 +35,44 @@ input_error other_sweep(const std::string& file) {
                      "expected rows of this sweep; without --resume it begins anew");
 }
 
+input_error cannot_write(const std::string& file) {
+  return input_error("--out", file,
+                     fmt::format("expected a file that can be written ({})",
+                                 std::generic_category().message(errno)));
+}
+
 }  // namespace
 
 row_file::row_file(std::string path, std::string header, std::size_t rows, bool resume,
                    const prefix& begins)
     : path_(std::move(path)), header_(std::move(header)), rows_(rows) {
-  bool goes_on = resume && fs::exists(journal());
+  bool goes_on = resume && fs::is_regular_file(fs::symlink_status(journal()));
   if (goes_on) {
     goes_on = read_journal(begins) > 0;
   } else if (resume && fs::exists(path_)) {
     read_finished(begins);
   }
-  stream_.open(journal(), std::ios::binary | (goes_on ? std::ios::app : std::ios::trunc));
-  if (!goes_on) {
-    stream_ << header_ << '\n';
-    for (std::size_t i = 0; i < rows; ++i) {
-      if (!rows_[i].empty()) stream_ << i << ',' << rows_[i] << '\n';
-    }
-    stream_.flush();
+  open_journal(goes_on);
+  if (goes_on) return;
+  auto known = header_ + "\n";
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (!rows_[i].empty()) known += fmt::format("{},{}\n", i, rows_[i]);
   }
-  if (!stream_) throw input_error("--out", path_, "expected a file that can be written");
+  if (!write(known)) throw cannot_write(journal());
+}
+
+/// Never through a symbolic link, which someone else may have laid there.
+void row_file::open_journal(bool goes_on) {
+  if (!goes_on) unlink(journal().c_str());
+  const int opened =
+      open(journal().c_str(),
+           O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (goes_on ? 0 : O_CREAT | O_EXCL), 0666);
+  if (opened < 0) throw cannot_write(journal());
+  stream_.reset(fdopen(opened, "ab"));
+}
+
+bool row_file::write(const std::string& line) {
+  return std::fputs(line.c_str(), stream_.get()) >= 0 && std::fflush(stream_.get()) == 0;
 }
 
 std::uintmax_t row_file::read_journal(const prefix& begins) {
@@ -96,8 +119,7 @@ std::vector<std::size_t> row_file::missing() const {
 
 void row_file::add(std::size_t index, const std::string& row) {
   rows_[index] = row;
-  stream_ << index << ',' << row << std::endl;
-  if (!stream_) throw input_error("--out", journal(), "expected room for the next row");
+  if (!write(fmt::format("{},{}\n", index, row))) throw cannot_write(journal());
 }
 
 std::string row_file::text() const {
@@ -107,7 +129,7 @@ std::string row_file::text() const {
 }
 
 void row_file::close() {
-  stream_.close();
+  stream_.reset();
   fs::remove(journal());
 }
 

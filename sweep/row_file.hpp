@@ -5,8 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,12 @@ class row_file {
   void read_finished(const prefix&);
   void keep(std::size_t index, std::string row, const std::string& file, const prefix&);
   std::string journal() const { return path_ + ".rows"; }
+  void open_journal(bool goes_on);
+  bool write(const std::string& line);
 
   std::string path_, header_;
   std::vector<std::string> rows_;  ///< empty where missing
-  std::ofstream stream_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream_{nullptr, &std::fclose};
 };
 
 }  // namespace attnsim::sweep

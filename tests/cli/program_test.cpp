@@ -131,7 +131,8 @@ TEST(report, needs_a_file_that_can_be_written) {
       run_program(std::string("predict dgx-h100 --nodes 1 --report /nowhere/page.html") + problem);
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_EQ(r.messages,
-            "attnsim: --report: '/nowhere/page.html': expected a file that can be written\n");
+            "attnsim: --report: '/nowhere/page.html': expected a file in a folder that can be written "
+            "(/nowhere: No such file or directory)\n");
 }
 
 /// Perfetto's rules: on a thread of a process one thing after another. The last ends when the
@@ -163,7 +164,8 @@ TEST(predict, no_trace_where_it_cannot_be_written) {
       run_program(std::string("predict dgx-h100 --nodes 1 --trace /nowhere/t.json") + problem);
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_EQ(r.messages,
-            "attnsim: --trace: '/nowhere/t.json': expected a file that can be written\n");
+            "attnsim: --trace: '/nowhere/t.json': expected a file in a folder that can be written "
+            "(/nowhere: No such file or directory)\n");
 }
 
 TEST(plan, ranks_candidates) {

@@ -259,7 +259,8 @@ TEST(show_mistakes, svg_of_too_much_or_to_nowhere) {
             "attnsim: nd-h100-v5: 17696 parts are too many to draw, at most 4096; fewer with "
             "--nodes\n");
   EXPECT_EQ(run_program("topology show p5 --nodes 1 --svg /no/such/folder/x.svg").messages,
-            "attnsim: --svg: '/no/such/folder/x.svg': expected a file that can be written\n");
+            "attnsim: --svg: '/no/such/folder/x.svg': expected a file in a folder that can be written "
+            "(/no/such/folder: No such file or directory)\n");
 }
 
 }  // namespace

@@ -37,6 +37,29 @@ TEST_F(row_files, outlive_a_kill) {
   EXPECT_THAT(open(4, false).missing(), ElementsAre(0, 1, 2, 3));
 }
 
+/// What a link in a shared folder names is nobody's rows.
+TEST_F(row_files, are_never_written_through_a_link) {
+  const auto victim = folder.write("victim", "untouched");
+  for (const bool resume : {false, true}) {
+    std::filesystem::create_symlink("victim", folder.file("out.csv.rows"));
+    {
+      auto file = open(1, resume);
+      file.add(0, "0,a");
+      file.close();
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder.file("out.csv.rows")));
+    std::ifstream stream(victim);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), "untouched");
+  }
+}
+
+TEST_F(row_files, need_a_file_that_can_be_written) {
+  std::filesystem::create_directory(folder.file("out.csv.rows"));
+  EXPECT_ERROR(open(1, false), input_error,
+               "--out: '" + folder.file("out.csv.rows") +
+                   "': expected a file that can be written (File exists)");
+}
+
 TEST_F(row_files, do_not_count_a_row_that_was_cut_off) {
   folder.write("out.csv.rows", "key,value\n1,1,b\n0,0,a and so o");
   {
