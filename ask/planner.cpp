@@ -58,7 +58,7 @@ std::vector<int> group_counts(const plan_request& r) {
 std::vector<std::string> schedules_of(const plan_request& request) {
   if (!request.schedules.empty()) return request.schedules;
   std::vector<std::string> names;
-  for (const auto& a : algorithms()) names.emplace_back(a.name);
+  for (const auto& a : algorithms()) names.push_back(a.name);
   return names;
 }
 
@@ -91,11 +91,12 @@ std::vector<strategy> grids(const std::string& schedule, const plan_request& req
   std::vector<strategy> result;
   auto s = request.fixed;
   s.schedule = schedule;
+  const bool always_one_place = find_algorithm(schedule).heads == algorithm::exchange::all_ranks;
   const int places = request.ranks / s.tensor_parallel;
   for (const int degree : ulysses_degrees(s, request.problem, places)) {
     if (request.fixed.ulysses != 0 && degree != request.fixed.ulysses) continue;
     s.ulysses = degree;
-    if (degree == places && degree > 1 && schedule != "ulysses") continue;
+    if (degree == places && degree > 1 && !always_one_place) continue;
     for (const auto& [rows, cols] : grids_of(places / degree)) {
       if (request.fix_grid && (rows != request.fixed.rows || cols != request.fixed.cols)) continue;
       s.rows = rows;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/cost/host_time.hpp"
+#include "model/cost/kernel.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "sim/simulator.hpp"
 
@@ -154,10 +155,13 @@ std::vector<pass_kind> passes_of(pass_kind pass) {
 
 flop_count useful_operations(const attention& a, pass_kind pass) {
   const token_set all{{0, a.sequence, 1}};
-  const double per_pair = pass == pass_kind::forward ? 4 : pass == pass_kind::backward ? 10 : 14;
-  return flop_count(per_pair * static_cast<double>(visible_pairs(all, all, a)) *
-                    static_cast<double>(a.batch) * static_cast<double>(a.heads) *
-                    static_cast<double>(a.head_dim));
+  double a_pair = 0;
+  for (const auto one : {pass_kind::forward, pass_kind::backward}) {
+    if (pass == one || pass == pass_kind::both || pass == pass_kind::recompute)
+      a_pair += operations_a_pair(one, a.head_dim);
+  }
+  return flop_count(a_pair * static_cast<double>(visible_pairs(all, all, a)) *
+                    static_cast<double>(a.batch) * static_cast<double>(a.heads));
 }
 
 bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {

@@ -76,7 +76,7 @@ kernel_use kernels_of(const placed_schedule&, int rank);
 /// The passes that `pass` stands for.
 std::vector<pass_kind> passes_of(pass_kind pass);
 
-/// Useful operations of the whole layer, all ranks together.
+/// Useful operations of the whole layer, all ranks together; what is computed again is not.
 flop_count useful_operations(const attention&, pass_kind pass);
 
 /// What bounds a run, the host left out: the compute stream if it is busy at least half the time, else the most utilised

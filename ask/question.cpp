@@ -9,16 +9,11 @@
 namespace attnsim::ask {
 namespace {
 
-token_layout usual_tokens(std::string_view schedule) {
-  if (schedule == "ulysses") return token_layout::contiguous;
-  const bool ring = schedule.ends_with("ring") || schedule == "usp" || schedule == "burst";
-  return ring ? token_layout::zigzag : token_layout::striped;
-}
-
-/// The paper's order needs striped tokens and a square grid.
-bool suits_transpose(const strategy& s) {
-  return s.schedule.starts_with("attention2d") && s.tokens == token_layout::striped &&
-         (s.rows == 0 || s.rows == s.cols);
+/// The transposed order where it makes one kernel call of many.
+kv_order usual_order(const strategy& s, const algorithm& of) {
+  const bool square = s.rows == 0 || s.rows == s.cols;
+  const bool suits = of.transposes && s.tokens == token_layout::striped && square;
+  return suits ? kv_order::transposed : kv_order::direct;
 }
 
 }  // namespace
@@ -60,22 +55,22 @@ attention problem_of(const question& q, std::int64_t unit) {
 }
 
 strategy strategy_of(const question& q, mask_kind mask) {
+  const auto& described = find_algorithm(q.schedule);
   strategy s;
   s.schedule = q.schedule;
   s.kernel = q.kernel;
   if (q.grid) std::tie(s.rows, s.cols) = *q.grid;
   s.ulysses = static_cast<int>(q.ulysses.value_or(0));
   s.tensor_parallel = static_cast<int>(q.tensor_parallel);
-  const auto usual = mask == mask_kind::full ? token_layout::contiguous : usual_tokens(q.schedule);
+  const auto usual = mask == mask_kind::full ? token_layout::contiguous : described.tokens;
   s.tokens = q.tokens.value_or(usual);
-  if (s.schedule == "hierarchical-allgather") s.placement = "column-in-node";
-  if (q.placement) s.placement = *q.placement;
+  s.placement = q.placement.value_or(described.placement);
   s.reduction = q.reduction.value_or(s.reduction);
   s.merges = q.merges.value_or(s.merges);
   s.launch = q.launch.value_or(s.launch);
   s.partials = q.partials.value_or(s.partials);
   s.gradients = q.gradients.value_or(s.gradients);
-  s.order = q.order.value_or(suits_transpose(s) ? kv_order::transposed : kv_order::direct);
+  s.order = q.order.value_or(usual_order(s, described));
   return s;
 }
 

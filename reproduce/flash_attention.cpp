@@ -57,8 +57,8 @@ double predicted_tflops(const device_profile& device, const published_row& row) 
   for (const auto pass : passes_of(parse_pass(row.text("pass")))) {
     call.pass = pass;
     time += kernel_time(device, &kernel, call);
-    work += flop_count((pass == pass_kind::forward ? 4.0 : 10.0) * half_if_causal *
-                       static_cast<double>(size * size * call.head_dim * call.heads * call.batch));
+    work += flop_count(operations_a_pair(pass, call.head_dim) * half_if_causal *
+                       static_cast<double>(size * size * call.heads * call.batch));
   }
   return (work / time).value() / 1e12;
 }

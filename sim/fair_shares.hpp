@@ -48,7 +48,6 @@
 
 namespace attnsim {
 
-using link_id = std::uint32_t;
 using bundle_id = std::uint32_t;
 
 class fair_shares {

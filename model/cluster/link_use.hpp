@@ -6,8 +6,10 @@
 
 namespace attnsim {
 
+using link_id = std::uint32_t;
+
 struct link_use {
-  std::uint32_t link = 0;
+  link_id link = 0;
   double weight = 1;
 
   friend bool operator==(const link_use&, const link_use&) = default;

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "model/cluster/device.hpp"
+#include "model/cluster/link_use.hpp"
 #include "model/units.hpp"
 
 namespace attnsim {
 
 using vertex_id = std::uint32_t;
-using link_id = std::uint32_t;
 
 enum class vertex_kind { device, nic, switch_ };
 

@@ -5,60 +5,14 @@
 
 #include "model/attention/tokens.hpp"
 #include "model/cost/kernel.hpp"
-#include "model/schedule/algorithms/schedules.hpp"
-#include "model/schedule/grid.hpp"
+#include "model/cost/volume.hpp"
 
 namespace attnsim {
 namespace {
 
-/// Bytes that a rank sends in a pass: round its row, round its column, along either, and exchanging heads.
-struct volume {
-  double row = 0, column = 0, either = 0, heads = 0;
-  bool one_kernel = false;  ///< all of it before or after the computation
-};
-
-/// A rank's Q, and its K and V together, as the schedule inside an exchange of heads has them.
-struct shard {
-  double q, kv;
-};
-
-shard shard_of(const strategy& s, const attention& a) {
-  const double places = static_cast<double>(s.rows) * s.cols * s.ulysses;
-  const double head_bytes = static_cast<double>(a.batch * a.head_dim * element_bytes(a.dtype)) *
-                            static_cast<double>(a.sequence) / places;
-  const double keys = static_cast<double>(a.kv_heads) / s.tensor_parallel;
-  return {head_bytes * static_cast<double>(a.heads) / s.tensor_parallel,
-          head_bytes * 2 * std::max(keys, static_cast<double>(s.ulysses))};
-}
-
-volume volume_of(const strategy& s, const attention& a, bool backward) {
-  const auto [q, kv] = shard_of(s, a);
-  const double R = s.rows, C = s.cols, U = s.ulysses;
-  const double dkv = backward ? kv : 0;
-  volume v{.heads = (U - 1) / U * (2 * q + kv)};
-  const auto name = s.schedule;
-  if (name == "double-ring") {
-    v.column = (R - 1) * kv + R * dkv;
-    v.row = R * (C - 1) * (kv + dkv);
-  } else if (name == "startrail") {
-    const double hops = R / C, team = C - 1;
-    v.either = team * (2 * q + kv) + (hops - 1) * C * kv + team * (backward ? q + kv : 0) +
-               (hops > 1 ? hops * C * dkv : 0);
-  } else if (name == "tokenring" || (name == "burst" && backward)) {
-    v.either = (R - 1) * q * (backward ? 3 : 2);
-  } else if (name == "hierarchical-allgather") {
-    v.row = (C - 1) * (kv + dkv);
-    v.column = (R - 1) * C * (kv + dkv);
-    v.one_kernel = true;
-  } else if (C == 1 && (name == "ring" || name == "usp" || name == "ulysses" || name == "burst")) {
-    v.column = R > 1 ? (R - 1) * kv + R * dkv : 0;
-    v.one_kernel = R == 1;
-  } else {  // attention2d, its overlapped form, mesh, allgather
-    v.row = (C - 1) * q * (backward ? 3 : 2);
-    v.column = (R - 1) * (kv + dkv);
-    v.one_kernel = name == "attention2d" || name == "allgather";
-  }
-  return v;
+double distinct(std::vector<int> values) {
+  std::sort(values.begin(), values.end());
+  return static_cast<double>(std::unique(values.begin(), values.end()) - values.begin());
 }
 
 /// How many times the traffic round each group along the axes leaves a node, over the ranks.
@@ -70,9 +24,7 @@ double ring_crossings(const rank_grid& grid, axis_set axes, const std::vector<in
     nodes.clear();
     for (const int member : grid.group(rank, axes))
       nodes.push_back(node_of[static_cast<std::size_t>(member)]);
-    std::sort(nodes.begin(), nodes.end());
-    const auto distinct = std::unique(nodes.begin(), nodes.end()) - nodes.begin();
-    if (distinct > 1) total += static_cast<double>(distinct);
+    if (const double n = distinct(nodes); n > 1) total += n;
   }
   return total / grid.ranks();
 }
@@ -105,6 +57,17 @@ double largest_egress(const network& n, Group group_of) {
   return most;
 }
 
+/// Seconds in which a rank's links carry what it sends, and the mean node's what leaves it.
+struct load {
+  double port = 0, crossing = 0;
+
+  load& operator+=(const load& more) {
+    port += more.port;
+    crossing += more.crossing;
+    return *this;
+  }
+};
+
 }  // namespace
 
 time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), attention_(a) {
@@ -119,8 +82,7 @@ time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), atte
 }
 
 double time_bound::computation(const strategy& s, int ranks, pass_kind pass) const {
-  const double operations = pairs_ * static_cast<double>(attention_.head_dim) *
-                            (pass == pass_kind::forward ? 4 : 10) / ranks;
+  const auto operations = pairs_ * operations_a_pair(pass, attention_.head_dim) / ranks;
   const auto& device = cluster_.device;
   const auto rate = highest_rate(device, device.kernel(s.kernel), attention_.dtype, pass);
   return operations / rate.value() / fastest_;
@@ -135,27 +97,33 @@ bool time_bound::equal_work(const strategy& s) const {
 }
 
 seconds time_bound::of(const strategy& s, const std::vector<int>& devices, pass_kind pass) const {
-  const rank_grid grid({s.rows, s.cols, s.ulysses, s.tensor_parallel});
-  const auto v = volume_of(s, attention_, pass == pass_kind::backward);
-  double crossing = 0, heads_crossing = 0;  // seconds
-  if (node_egress_ > 0) {
-    std::vector<int> node_of;
-    for (const int device : devices) node_of.push_back(cluster_.network.node_of(device));
-    auto used = node_of;
-    std::sort(used.begin(), used.end());
-    const auto nodes = std::unique(used.begin(), used.end()) - used.begin();
-    const double per_byte = grid.ranks() / (static_cast<double>(nodes) * node_egress_);
-    heads_crossing = v.heads * pair_crossings(grid, only(2), node_of) * per_byte;
-    crossing = heads_crossing + (v.row * ring_crossings(grid, only(1), node_of) +
-                                 v.column * ring_crossings(grid, only(0), node_of)) *
-                                    per_byte;
-  }
-  const double total = v.row + v.column + v.either + v.heads;
-  const double compute = computation(s, grid.ranks(), pass);
+  const auto grid = whole_grid(s);
+  const auto v = volume_of(s, attention_, pass);
+  std::vector<int> node_of;
+  for (const int device : devices) node_of.push_back(cluster_.network.node_of(device));
+  const double leaving = node_egress_ > 0 ? grid.ranks() / (distinct(node_of) * node_egress_) : 0;
   const double port = device_egress_ > 0 ? 1 / device_egress_ : 0;
-  double apart = (v.one_kernel ? total : v.heads) * port;  // from computation
-  if (equal_work(s)) apart = std::max(apart, (v.one_kernel ? crossing : heads_crossing) / 2);
-  return seconds(std::max({compute + apart, total * port, crossing}));
+  load all, heads;
+  double transposed = 0;
+  for (const auto& [axes, bytes, round] : v.parts) {
+    const auto sent = static_cast<double>(bytes);
+    if (axes == 0) {
+      transposed += sent * port;
+      continue;
+    }
+    const bool exchange = axes == exchange_axis(grid);
+    const double crossings = leaving == 0 || !round ? 0
+                             : exchange             ? pair_crossings(grid, axes, node_of)
+                                                    : ring_crossings(grid, axes, node_of);
+    const load one{sent * port, sent * crossings * leaving};
+    all += one;
+    if (exchange) heads += one;
+  }
+  const auto& apart = v.apart ? all : heads;  // from computation
+  const double before_or_after =
+      equal_work(s) ? std::max(apart.port, apart.crossing / 2) : apart.port;
+  const double compute = computation(s, grid.ranks(), pass);
+  return seconds(std::max({compute + before_or_after, all.port + transposed, all.crossing}));
 }
 
 }  // namespace attnsim

@@ -2,16 +2,16 @@
 // search can rule candidates out before it estimates the rest (ask/planner.hpp).
 //
 //   computation    operations of the mean rank / (the kernel's highest rate x the fastest device's speed)
-//   port           bytes that a rank sends, by the schedules' closed forms (model/schedule/algorithms/) / all links of a device
+//   port           bytes that a rank sends (volume.hpp) / all links of a device
 //   crossing       bytes that leave the mean node / all links out of a node; a ring over ranks of k nodes, be it of
 //                  shifts or a collective, leaves a node at least k times, an all-to-all with every pair of two nodes
 //   time           max(computation, port, crossing)
 //
-// Ulysses' exchanges and the transfers of schedules with one kernel (allgather, attention2d) come before and after the
-// computation, so their port time adds to it. Where all ranks compute equally long so does half their crossing: a node
+// Ulysses' exchanges, and all transfers of schedules that have them apart, come before and after the computation, so their
+// port time adds to it. Where all ranks compute equally long so does half their crossing: a node
 // may overlap one group's transfers in with another's out, but the last rank in still has to compute.
 //
-// Latencies, launches, transports' efficiency, row statistics and contention only add to the time.
+// Latencies, launches, transports' efficiency and contention only add to the time.
 #pragma once
 
 #include "model/cluster/cluster.hpp"

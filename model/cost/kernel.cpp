@@ -162,10 +162,6 @@ seconds time_at_head_dim(const std::set<std::int64_t>& measured, std::int64_t he
   return std::max(ratio(from), 1 + way * (of_pair(to) / of_pair(from) - 1)) * time_at(from);
 }
 
-double operations_per_pair(pass_kind pass, std::int64_t head_dim) {
-  return (pass == pass_kind::backward ? 10.0 : 4.0) * static_cast<double>(head_dim);
-}
-
 const kernel_table* table_for(const kernel_profile& kernel, pass_kind pass, mask_kind mask,
                               std::int64_t head_dim) {
   for (const auto& t : kernel.tables) {
@@ -201,11 +197,11 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
       head_dims, call.head_dim,
       [&](std::int64_t head_dim) {
         const double rate = rate_by(table(head_dim), loops, mask, device.multiprocessors);
-        return flop_count(operations_per_pair(call.pass, head_dim) * pairs) /
+        return flop_count(operations_a_pair(call.pass, head_dim) * pairs) /
                std::min(flop_rate(rate), device.peak(call.dtype));
       },
       [&](std::int64_t head_dim) {
-        return operations_per_pair(call.pass, head_dim) / table(head_dim).rates.back().value();
+        return operations_a_pair(call.pass, head_dim) / table(head_dim).rates.back().value();
       });
 }
 
@@ -334,7 +330,7 @@ seconds busy_time(const device_profile& device, const kernel_profile* kernel,
 /// Of blocks that never wait for each other.
 flop_rate highest_rate(const device_profile& device, const kernel_law& law) {
   if (law.token <= seconds()) return device.peak_half;
-  const auto per_pair = operations_per_pair(law.pass, law.head_dim);
+  const auto per_pair = operations_a_pair(law.pass, law.head_dim);
   return flop_count(device.multiprocessors * law.slots * law.tile * per_pair) / law.token;
 }
 
@@ -344,8 +340,12 @@ law_terms law_terms_of(const kernel_law& law, const kernel_call& call, int multi
   return terms_of(law, loops_of(call), law.mask, group_of(call), multiprocessors);
 }
 
+double operations_a_pair(pass_kind pass, std::int64_t head_dim) {
+  return (pass == pass_kind::backward ? 10.0 : 4.0) * static_cast<double>(head_dim);
+}
+
 flop_count operations(const kernel_call& call) {
-  return flop_count(operations_per_pair(call.pass, call.head_dim) *
+  return flop_count(operations_a_pair(call.pass, call.head_dim) *
                     static_cast<double>(call.batch * call.heads * call.pairs));
 }
 

@@ -41,6 +41,9 @@ struct kernel_call {
   data_type dtype = data_type::bf16;
 };
 
+/// Of one visible pair of one head. `pass` is forward or backward.
+double operations_a_pair(pass_kind pass, std::int64_t head_dim);
+
 flop_count operations(const kernel_call&);
 
 /// What a law's block and token are multiplied with.

@@ -1,15 +1,15 @@
 #include "model/cost/placed_schedule.hpp"
 
-#include "model/cost/mesh_block.hpp"
+#include "model/cost/block_cost.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "model/schedule/placement.hpp"
 
 namespace attnsim {
 namespace {
 
-/// The strategy with what its scheduler wants to know of the cluster.
+/// The strategy with what its generator wants to know of the cluster.
 strategy informed(strategy s, const cluster& c, const attention& a, pass_kind pass) {
-  if (s.schedule == "mesh") s.block_cost = mesh_block_cost(c, a, s, pass);
+  if (find_algorithm(s.schedule).weighs_blocks) s.block_cost = block_cost(c, a, s, pass);
   return s;
 }
 

@@ -57,7 +57,20 @@ precision format_of(const schedule& s, const operand& o) {
   return s.buffer_of(o).format;
 }
 
+std::int64_t heads_of(const head_range& heads, tensor t) {
+  return is_key_side(t) ? heads.keys : heads.queries;
+}
+
+std::int64_t number_bytes(const attention& a, tensor t, precision format) {
+  return format == precision::fp32 || is_statistic(t) ? 4 : element_bytes(a.dtype);
+}
+
 }  // namespace
+
+std::int64_t token_bytes(const attention& a, tensor t, precision format, const head_range& heads) {
+  const auto of_head = (is_statistic(t) ? 1 : a.head_dim) * number_bytes(a, t, format);
+  return a.batch * heads_of(heads, t) * of_head;
+}
 
 std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::int64_t ranks,
                              std::int64_t parts) {
@@ -133,17 +146,11 @@ head_range workload::heads(int rank, head_form form, int slot) const {
 }
 
 std::int64_t workload::heads_of_slot(tensor t, head_form form) const {
-  const auto& largest = slot_heads_[static_cast<std::size_t>(form)];
-  return is_key_side(t) ? largest.keys : largest.queries;
-}
-
-std::int64_t workload::format_bytes(tensor t, precision format) const {
-  return format == precision::fp32 || is_statistic(t) ? 4 : element_bytes(attention_.dtype);
+  return heads_of(slot_heads_[static_cast<std::size_t>(form)], t);
 }
 
 std::int64_t workload::token_bytes(tensor t, precision format, head_form form) const {
-  const auto elements = is_statistic(t) ? 1 : attention_.head_dim;
-  return attention_.batch * heads_of_slot(t, form) * elements * format_bytes(t, format);
+  return attnsim::token_bytes(attention_, t, format, slot_heads_[static_cast<std::size_t>(form)]);
 }
 
 byte_count workload::bytes(const operand& o) const {
@@ -261,8 +268,10 @@ precision workload::result_format(const operation& op, const tile& t) const {
 }
 
 bool workload::uses_scratch(const operation& op, const tile& t, const operand& result) const {
-  return adds(t, result) || format_bytes(result.what, format_of(*schedule_, result)) !=
-                                format_bytes(result.what, result_format(op, t));
+  const auto bytes = [&](precision format) {
+    return number_bytes(attention_, result.what, format);
+  };
+  return adds(t, result) || bytes(format_of(*schedule_, result)) != bytes(result_format(op, t));
 }
 
 memory_calls workload::accumulation_of(const operation& op, const tile& t) const {

@@ -27,6 +27,9 @@ struct memory_calls {
   }
 };
 
+/// Bytes per token of a tensor in a format, of these heads and all batches.
+std::int64_t token_bytes(const attention&, tensor, precision, const head_range&);
+
 class workload {
  public:
   /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
@@ -99,7 +102,6 @@ class workload {
   std::vector<int> some_ranks(int few) const;
 
  private:
-  std::int64_t format_bytes(tensor, precision) const;
   std::int64_t merge_bytes(tensor, head_form) const;
   std::int64_t merge_scratch(tensor, head_form) const;
   token_set tokens_of_chunk(int chunk) const;

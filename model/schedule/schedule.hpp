@@ -175,6 +175,7 @@ class schedule_builder {
  public:
   schedule_builder(std::string name, rank_grid grid, pass_kind pass);
 
+  pass_kind pass() const { return result_.pass; }
   int stream(const std::string& name);
   void use_column_major_chunks() { result_.column_major_chunks = true; }
 

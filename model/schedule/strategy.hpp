@@ -45,8 +45,7 @@ struct strategy {
   precision partials = precision::storage;   ///< partial outputs on the wire
   precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
   launch_order launch = launch_order::communication_first;
-  double block_cost =
-      0;  ///< mesh: time of one block of the tile over that of one query chunk's transfer
+  double block_cost = 0;  ///< time of one block of a tile over that of one query chunk's transfer
 };
 
 /// Ranks of one place of the grid: they differ in their heads.

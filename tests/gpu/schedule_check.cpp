@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tests/every_strategy.hpp"
 #include "tests/gpu/rank.hpp"
 #include "tests/validate/small_runs.hpp"
 
@@ -78,7 +79,7 @@ class checker {
     for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
       tally t;
       int turn = 0;
-      for (auto s : strategies(ranks, a)) {
+      for (auto s : every_strategy(ranks, a)) {
         s.tokens = mask == mask_kind::full ? token_layout::contiguous : token_layout(turn++ % 3);
         s.partials = s.gradients = turn % 2 ? precision::storage : precision::fp32;
         one(s, a, pass, expected, t);

@@ -65,22 +65,22 @@ TEST(host_time, is_that_of_the_rank_with_most_calls) {
   EXPECT_NEAR((host_time(i, 2) - host_time(i, 0)).value(), 2 * (1e-9 + 1e-7), 1e-12);
 }
 
-// Q, K and V copied and exchanged, one kernel, its O copied to bf16, exchanged and copied.
+// Q, K and V copied and exchanged, one kernel, its O exchanged and copied.
 TEST(host_time, ulysses_forward) {
   const strategy s{.schedule = "ulysses",
                    .rows = 1,
                    .cols = 1,
                    .ulysses = 4,
                    .tokens = token_layout::contiguous};
-  EXPECT_NEAR(launches(s, 4, pass_kind::forward), 4 * (1 + 1e-5) + 1e-9 + 1e-5, 1e-12);
+  EXPECT_NEAR(launches(s, 4, pass_kind::forward), 4 * (1 + 1e-5) + 1e-9, 1e-12);
 }
 
-// K and V gathered, one kernel; backward gathers them again, reduces dK and dV, and copies dQ, dK and dV to their place.
+// K and V gathered, one kernel; backward gathers them again, reduces dK and dV, and copies these to their place.
 TEST(host_time, allgather) {
   const strategy s{
       .schedule = "allgather", .rows = 4, .cols = 1, .tokens = token_layout::contiguous};
   EXPECT_NEAR(launches(s, 4, pass_kind::forward), 2e-2 + 1e-9, 1e-12);
-  EXPECT_NEAR(launches(s, 4, pass_kind::backward), 2e-2 + 2e-1 + 1e-8 + 3e-5, 1e-12);
+  EXPECT_NEAR(launches(s, 4, pass_kind::backward), 2e-2 + 2e-1 + 1e-8 + 2e-5, 1e-12);
 }
 
 TEST(host_time, grows_with_the_slowdown_of_the_host) {
@@ -91,7 +91,7 @@ TEST(host_time, grows_with_the_slowdown_of_the_host) {
 }
 
 TEST(host_time, is_nothing_without_a_profile_or_peers) {
-  EXPECT_NEAR(launches(ring_of(1), 1, pass_kind::forward), 1e-9 + 1e-5, 1e-12);
+  EXPECT_NEAR(launches(ring_of(1), 1, pass_kind::forward), 1e-9, 1e-12);
   const auto c = read_cluster("star", {.nodes = 4});
   EXPECT_EQ(host_time(placed_schedule(c, layer(4), ring_of(4), pass_kind::forward)), seconds());
 }

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model/cost/workload.hpp"
 #include "model/schedule/algorithms/mesh_steps.hpp"
 #include "model/schedule/schedule_check.hpp"
+#include "tests/every_strategy.hpp"
 
 namespace attnsim {
 namespace {
@@ -21,33 +24,14 @@ std::string label(const strategy& s, pass_kind pass) {
          std::string(name_of(s.order)) + " " + std::string(name_of(s.tokens));
 }
 
-/// Every strategy that some algorithm takes on this many ranks.
+/// With numbers on the wire that take turns.
 std::vector<strategy> strategies(int ranks, const attention& a) {
-  std::vector<strategy> result;
-  for (const auto& algorithm : algorithms()) {
-    const std::string name(algorithm.name);
-    for (const int degree : ulysses_degrees({.schedule = name}, a, ranks)) {
-      for (const auto& [rows, cols] : grids_of(ranks / degree)) {
-        for (const auto order : {kv_order::direct, kv_order::transposed}) {
-          for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
-            const auto format = precision(result.size() % 2);
-            const strategy s{.schedule = name,
-                             .rows = rows,
-                             .cols = cols,
-                             .ulysses = degree,
-                             .tokens = token_layout::striped,
-                             .order = order,
-                             .reduction = reduction,
-                             .partials = format,
-                             .gradients = format};
-            const bool differs = name == "attention2d" || reduction == reduction_kind::ring;
-            if (differs && refusal(s, a).empty()) result.push_back(s);
-          }
-        }
-      }
-    }
+  auto all = every_strategy(ranks, a);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].tokens = token_layout::striped;
+    all[i].partials = all[i].gradients = precision(i % 2);
   }
-  return result;
+  return all;
 }
 
 TEST(schedules, compute_every_pair_once) {
@@ -60,6 +44,46 @@ TEST(schedules, compute_every_pair_once) {
         }
       }
     }
+  }
+}
+
+std::string kinds(const schedule& s) {
+  std::string all;
+  for (const auto& op : s.program) all += std::string(name_of(op.kind)) + " ";
+  return all;
+}
+
+bool writes_results(const schedule& s, const operation& op) {
+  return std::all_of(op.writes.begin(), op.writes.end(), [&](const operand& o) {
+    const auto& b = s.buffer_of(o);
+    return b.resident && b.format == precision::storage;
+  });
+}
+
+// Nothing is added up or converted: the kernel writes the results.
+TEST(schedules, of_one_place_are_a_plain_kernel_call) {
+  const auto a = problem(64, 1);
+  for (auto s : strategies(1, a)) {
+    s.partials = s.gradients = precision::fp32;
+    const auto forward = make_schedule(s, a, pass_kind::forward);
+    EXPECT_EQ(kinds(forward), "attention ") << s.schedule;
+    EXPECT_TRUE(writes_results(forward, forward.program[0])) << s.schedule;
+    const auto backward = make_schedule(s, a, pass_kind::backward);
+    EXPECT_EQ(kinds(backward), "delta attention_backward ") << s.schedule;
+    EXPECT_TRUE(writes_results(backward, backward.program[1])) << s.schedule;
+  }
+}
+
+// Where each rank has one kernel call alone, what no other rank adds to goes where it belongs.
+TEST(schedules, write_the_rows_of_an_only_step_once) {
+  const auto a = problem(64, 1);
+  for (const strategy& s : {strategy{.schedule = "allgather", .rows = 4, .cols = 1},
+                            strategy{.schedule = "attention2d", .rows = 4, .cols = 1},
+                            strategy{.schedule = "hierarchical-allgather", .rows = 2, .cols = 2}}) {
+    const auto program = make_schedule(s, a, pass_kind::backward);
+    const auto kernel = std::find_if(program.program.begin(), program.program.end(),
+                                     [](const operation& op) { return is_kernel(op.kind); });
+    EXPECT_TRUE(program.buffer_of(find(kernel->writes, tensor::d_q)).resident) << s.schedule;
   }
 }
 

@@ -25,12 +25,12 @@ void for_each_strategy(int ranks, token_layout tokens, const attention& a, F f) 
   for (const auto& algorithm : algorithms()) {
     for (const auto& [rows, cols] : grids_of(ranks)) {
       for (const auto order : {kv_order::direct, kv_order::transposed}) {
-        const strategy s{.schedule = std::string(algorithm.name),
+        const strategy s{.schedule = algorithm.name,
                          .rows = rows,
                          .cols = cols,
                          .tokens = tokens,
                          .order = order};
-        if (algorithm.refusal(s, a).empty()) f(s);
+        if (refusal(s, a).empty()) f(s);
       }
     }
   }

@@ -110,11 +110,11 @@ TEST(simulator, classes_of_ranks_give_the_result_of_all_ranks) {
             .heads = 16, .kv_heads = 4, .head_dim = 128, .sequence = 16 * 2048, .mask = mask};
         for (const auto& algorithm : algorithms()) {
           for (const auto& [rows, cols] : grids_of(16)) {
-            const strategy s{.schedule = std::string(algorithm.name),
+            const strategy s{.schedule = algorithm.name,
                              .rows = rows,
                              .cols = cols,
                              .tokens = token_layout::striped};
-            if (!algorithm.refusal(s, a).empty()) continue;
+            if (!refusal(s, a).empty()) continue;
             for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
               const double all = duration(c, a, s, pass, false);
               constexpr double rounded = 1e-11;  // each of some dozen events to a picosecond

@@ -5,6 +5,7 @@
 #include <random>
 #include <tuple>
 
+#include "tests/every_strategy.hpp"
 #include "tests/validate/small_runs.hpp"
 
 namespace attnsim::validate {
@@ -70,8 +71,8 @@ void append(std::vector<strategy>& to, const std::vector<strategy>& more) {
 TEST_P(executor_test, computes_attention) {
   const int ranks = GetParam(), stride = ranks > 16 ? 101 : ranks > 9 ? 17 : ranks > 3 ? 7 : 1;
   int turn = 0;
-  auto all = strategies(ranks, {.heads = 4, .kv_heads = 4});
-  if (ranks <= 9) append(all, strategies(ranks, {.heads = 4, .kv_heads = 4}, 2));
+  auto all = every_strategy(ranks, {.heads = 4, .kv_heads = 4});
+  if (ranks <= 9) append(all, every_strategy(ranks, {.heads = 4, .kv_heads = 4}, 2));
   for (const auto& s : all) {
     for (const auto mask : {mask_kind::full, mask_kind::causal}) {
       for (const auto layout : layouts) {
@@ -114,7 +115,7 @@ TEST(executor, computes_attention_of_random_shapes) {
     if (a.mask == mask_kind::causal && below(3) == 0)
       a.window = 1 + below(static_cast<int>(tokens));
     if (below(3) == 0) a.documents = cut(tokens, 1 + below(6), below);
-    const auto possible = strategies(ranks, a, ranks % 2 == 0 && below(3) == 0 ? 2 : 1);
+    const auto possible = every_strategy(ranks, a, ranks % 2 == 0 && below(3) == 0 ? 2 : 1);
     if (possible.empty()) continue;
     auto s = possible[static_cast<std::size_t>(below(static_cast<int>(possible.size())))];
     s.tokens = layouts[below(3)];

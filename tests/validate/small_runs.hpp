@@ -3,15 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <set>
 
 #include "kernels/cpu/backend.hpp"
 #include "model/cost/memory.hpp"
-#include "model/schedule/algorithms/schedules.hpp"
 #include "validate/executor.hpp"
 #include "validate/forwarding_backend.hpp"
 #include "validate/oracle.hpp"
@@ -33,48 +30,6 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
          " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
          " padding=" + std::to_string(a.padding) +
          " documents=" + std::to_string(a.documents.size());
-}
-
-/// What tells two programs of one grid apart.
-inline auto outline(const schedule& s) {
-  std::vector<std::array<int, 4>> operations;
-  for (const auto& op : s.program) {
-    operations.push_back({int(op.kind), op.stream, int(op.axes), op.distance});
-  }
-  return std::pair{s.column_major_chunks, operations};
-}
-
-/// Every grid, order and reduction that an algorithm takes on this many ranks with this strategy's
-/// degrees, as far as they differ.
-inline void add_grids(std::vector<strategy>& result, strategy s, const attention& a, int ranks) {
-  for (const auto& [rows, cols] : grids_of(ranks / ranks_per_place(s))) {
-    std::set<decltype(outline({}))> known;
-    for (const auto order : {kv_order::direct, kv_order::transposed}) {
-      for (const auto reduction : {reduction_kind::ring, reduction_kind::all_to_all}) {
-        s.rows = rows;
-        s.cols = cols;
-        s.order = order;
-        s.reduction = reduction;
-        if (!refusal(s, a).empty()) continue;
-        const bool is_new = known.insert(outline(make_schedule(s, a, pass_kind::forward))).second;
-        if (is_new) result.push_back(s);
-      }
-    }
-  }
-}
-
-/// Every schedule and Ulysses degree with all its grids.
-inline std::vector<strategy> strategies(int ranks, const attention& a, int tensor_parallel = 1) {
-  std::vector<strategy> result;
-  for (const auto& algorithm : algorithms()) {
-    strategy s{.schedule = std::string(algorithm.name), .tensor_parallel = tensor_parallel};
-    if (a.kv_heads % tensor_parallel != 0 || ranks % tensor_parallel != 0) continue;
-    for (const int degree : ulysses_degrees(s, a, ranks / tensor_parallel)) {
-      s.ulysses = degree;
-      add_grids(result, s, a, ranks);
-    }
-  }
-  return result;
 }
 
 /// Fills what it allocates with NaN and counts it.

@@ -6,12 +6,6 @@
 // so that on striped tokens row r holds the queries and column c the keys that are r and c modulo sqrt(P), and one plain
 // (strictly) causal call serves every rank. kv_order::direct leaves keys where they are: any R x C, as Mesh-Attention and
 // TensorRT-LLM do, at the price of more kernel calls under a causal mask.
-//
-// One column, R = P, is the all-gather of Megatron-LM and TransformerEngine (cp_comm_type all_gather) and Llama 3: every
-// rank gets all keys, and backward gathers them again and reduce-scatters dK, dV.
-//
-// Bytes per rank: forward  (C-1) q + (R-1) 2kv + (C-1)(qE + l)                        [+ 2kv off the diagonal]
-//                 backward (C-1)(2q + 2l) + (R-1) 2kv + (C-1) qE + (R-1) 2kvE          [+ 2kvE off the diagonal]
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
@@ -20,10 +14,9 @@ namespace {
 /// What both passes share: the streams, and keys as each rank keeps them between the passes.
 class attention2d_program {
  public:
-  attention2d_program(const std::string& name, const strategy& s, const attention& a,
-                      pass_kind pass)
+  attention2d_program(const strategy& s, const attention& a, pass_kind pass)
       : s_(s),
-        b_(name, rank_grid({s.rows, s.cols}), pass),
+        b_(s.schedule, rank_grid({s.rows, s.cols}), pass),
         row_(b_.stream("row")),
         column_(b_.stream("column")) {
     transposed_ = s.order == kv_order::transposed;
@@ -60,9 +53,16 @@ class attention2d_program {
 
   /// A buffer for results of the whole row or column, in the token order of its inputs.
   operands results(const std::vector<tensor>& what, int axis, precision format, position home) {
-    if (extent(axis) == 1) return b_.chunk(what, home, format);
     home.ascending = reorders(axis);
     return b_.gathered(what, only(axis), home, format);
+  }
+
+  /// The same of gradients. Where nobody else adds to them they are the rank's results, unless a kernel that writes one
+  /// format only has to write others in fp32.
+  operands gradients(const std::vector<tensor>& what, int axis, position home,
+                     const operands& own) {
+    if (extent(axis) > 1) return results(what, axis, s_.gradients, home);
+    return s_.gradients == precision::storage ? own : b_.chunk(what, home, s_.gradients);
   }
 
   /// The same in slot order, as the reduction needs it.
@@ -77,6 +77,10 @@ class attention2d_program {
   void reduce_outputs(const operands& partials, const operands& result);
   operands reduce_gradients(const std::vector<tensor>& what, int axis, int stream,
                             const operands& all, position home);
+
+  void keep(const operands& own, const operands& result) {
+    if (own.front().buffer != result.front().buffer) b_.add(op_kind::copy, 0, own, result);
+  }
 
   strategy s_;
   schedule_builder b_;
@@ -103,10 +107,10 @@ schedule attention2d_program::forward() {
     b_.add(op_kind::attention, 0, queries + keys, result);
     return b_.finish();
   }
-  const auto partials = results({tensor::o, tensor::lse}, along_row, s_.partials, {});
+  const auto what = row_results(pass_kind::forward);
+  const auto partials = results(what, along_row, s_.partials, {});
   b_.add(op_kind::attention, 0, queries + keys, partials);
-  reduce_outputs(slot_order({tensor::o, tensor::lse}, along_row, s_.partials, {}, partials),
-                 result);
+  reduce_outputs(slot_order(what, along_row, s_.partials, {}, partials), result);
   return b_.finish();
 }
 
@@ -124,20 +128,16 @@ void attention2d_program::reduce_outputs(const operands& partials, const operand
 }
 
 schedule attention2d_program::backward() {
-  const auto saved = b_.own({tensor::q, tensor::d_o, tensor::lse});
-  const auto o = b_.own({tensor::o});
+  const auto own = own_queries(b_);
   const auto kv = b_.own({tensor::k, tensor::v}, precision::storage, key_home());
   const auto d_q = b_.own({tensor::d_q});
   const auto d_kv = b_.own({tensor::d_k, tensor::d_v});
-  const auto delta = b_.chunk({tensor::delta}, {});
-  b_.add(op_kind::delta, 0, operands{find(saved, tensor::d_o)} + o, delta);
 
-  const std::vector<tensor> query_side{tensor::q, tensor::d_o, tensor::lse, tensor::delta};
   const std::vector<tensor> key_side{tensor::d_k, tensor::d_v};
-  const auto queries = gather(along_row, row_, query_side, saved + delta, {});
+  const auto queries = gather(along_row, row_, query_side(pass_kind::backward), own, {});
   const auto keys = gather(along_column, column_, {tensor::k, tensor::v}, kv, key_home());
-  const auto row_sums = results({tensor::d_q}, along_row, s_.gradients, {});
-  const auto column_sums = results(key_side, along_column, s_.gradients, key_home());
+  const auto row_sums = gradients({tensor::d_q}, along_row, {}, d_q);
+  const auto column_sums = gradients(key_side, along_column, key_home(), d_kv);
   b_.add(op_kind::attention_backward, 0, queries + keys, row_sums + column_sums);
   const auto row_slots = slot_order({tensor::d_q}, along_row, s_.gradients, {}, row_sums);
   const auto column_slots =
@@ -150,8 +150,8 @@ schedule attention2d_program::backward() {
     b_.add(op_kind::transpose, column_, own_column, home);
     own_column = home;
   }
-  b_.add(op_kind::copy, 0, own_row, d_q);
-  b_.add(op_kind::copy, 0, own_column, d_kv);
+  keep(own_row, d_q);
+  keep(own_column, d_kv);
   return b_.finish();
 }
 
@@ -163,16 +163,30 @@ operands attention2d_program::reduce_gradients(const std::vector<tensor>& what, 
   return own;
 }
 
+volume sends(const strategy& s, const chunk_bytes& b, pass_kind pass) {
+  auto all = tile_volume(s, b, pass);
+  all.apart = true;
+  return all;
+}
+
 }  // namespace
 
 schedule attention2d(const strategy& s, const attention& a, pass_kind pass) {
-  attention2d_program program("attention2d", s, a, pass);
+  attention2d_program program(s, a, pass);
   return pass == pass_kind::forward ? program.forward() : program.backward();
 }
 
-schedule allgather(const strategy& s, const attention& a, pass_kind pass) {
-  attention2d_program program("allgather", s, a, pass);
-  return pass == pass_kind::forward ? program.forward() : program.backward();
+algorithm describe_attention2d() {
+  return {.name = "attention2d",
+          .summary =
+              "gathers queries along rows and keys along columns, one kernel call, reduces outputs",
+          .source = "arXiv 2503.15758, algorithms 1 and 7",
+          .generate = attention2d,
+          .sends = sends,
+          .heads = algorithm::exchange::possible,
+          .transposes = true,
+          .reduces = true,
+          .tokens = token_layout::striped};
 }
 
 }  // namespace attnsim

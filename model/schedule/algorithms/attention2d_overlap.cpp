@@ -3,7 +3,7 @@
 // column's keys, and partial outputs follow one hop behind. Queries are double-buffered, keys stay.
 //
 // Backward: K, V as in forward; then q, d_o and the statistics travel and dQ follows; dK, dV are summed for the whole
-// column and reduced at the end by one reduce-scatter. Bytes as attention2d.
+// column and reduced at the end by one reduce-scatter.
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
@@ -15,7 +15,7 @@ class overlapped_program {
       : s_(s),
         backward_(pass == pass_kind::backward),
         transposed_(s.order == kv_order::transposed),
-        b_("attention2d-overlap", rank_grid({s.rows, s.cols}), pass),
+        b_(s.schedule, rank_grid({s.rows, s.cols}), pass),
         row_(b_.stream("row")),
         column_(b_.stream("column")),
         results_(b_.stream("results")) {
@@ -26,7 +26,6 @@ class overlapped_program {
 
  private:
   position key_home() const { return {.transposed = transposed_}; }
-  operands own_queries();
   operands own_keys();
   void attend(const operands& queries, int first, int count, const operands& row_sum, bool fresh);
   void finish_columns();
@@ -41,15 +40,6 @@ class overlapped_program {
   operands keys_;         ///< all chunks of the column, own first
   operands column_sums_;  ///< dK, dV for them
 };
-
-operands overlapped_program::own_queries() {
-  if (!backward_) return b_.own({tensor::q});
-  const auto saved = b_.own({tensor::q, tensor::d_o, tensor::lse});
-  const auto o = b_.own({tensor::o});
-  const auto delta = b_.chunk({tensor::delta}, {});
-  b_.add(op_kind::delta, 0, operands{find(saved, tensor::d_o)} + o, delta);
-  return saved + delta;
-}
 
 /// Forward transposes K, V and saves them so; backward finds them there.
 operands overlapped_program::own_keys() {
@@ -91,41 +81,38 @@ void overlapped_program::finish_columns() {
 }
 
 schedule overlapped_program::write() {
-  const auto row_results =
-      backward_ ? std::vector{tensor::d_q} : std::vector{tensor::o, tensor::lse};
-  const auto query_side = backward_
-                              ? std::vector{tensor::q, tensor::d_o, tensor::lse, tensor::delta}
-                              : std::vector{tensor::q};
-  auto queries = own_queries();
+  const auto of_rows = row_results(b_.pass());
+  auto queries = own_queries(b_);
   const auto kept = own_keys();
-  const auto result = b_.own(row_results);
+  const auto result = b_.own(of_rows);
   keys_ = b_.cache({tensor::k, tensor::v}, along_column, key_home());
   if (backward_)
     column_sums_ = b_.cache({tensor::d_k, tensor::d_v}, along_column, key_home(), precision::fp32);
   b_.add(op_kind::copy, 0, kept, slot_of(keys_, along_column, 0));
 
-  const auto own_queries_chunk = queries;
+  const auto own_chunk = queries;
   const auto pass_on = [&](int k) {
-    const auto next = b_.chunk(query_side, at(0, k));
+    const auto next = b_.chunk(query_side(b_.pass()), at(0, k));
     b_.add(op_kind::shift, row_, queries, next, only(along_row), -1);
     queries = next;
   };
   if (s_.cols > 1) pass_on(1);
 
-  const auto own_sum = b_.chunk(row_results, {}, precision::fp32);
+  const auto own_sum = b_.chunk(of_rows, {}, precision::fp32);
   for (int i = 0; i < s_.rows; ++i) {
     if (i + 1 < s_.rows) {
       b_.add(op_kind::shift, column_, slot_of(keys_, along_column, i),
              slot_of(keys_, along_column, i + 1), only(along_column), -1);
     }
-    attend(own_queries_chunk, i, 1, own_sum, true);
+    attend(own_chunk, i, 1, own_sum, true);
   }
 
-  ring_reduction reduction(b_, along_row, results_, backward_ ? s_.gradients : s_.partials);
+  const auto wire = backward_ ? s_.gradients : s_.partials;
+  ring_reduction reduction(b_, along_row, results_, wire);
   for (int k = 1; k < s_.cols; ++k) {
     const auto current = queries;
     if (k + 1 < s_.cols) pass_on(k + 1);
-    const auto sum = b_.chunk(row_results, at(0, k), backward_ ? s_.gradients : s_.partials);
+    const auto sum = b_.chunk(of_rows, at(0, k), wire);
     attend(current, 0, s_.rows, sum, false);
     reduction.hop(k, sum);
   }
@@ -134,10 +121,21 @@ schedule overlapped_program::write() {
   return b_.finish();
 }
 
-}  // namespace
-
 schedule attention2d_overlap(const strategy& s, const attention&, pass_kind pass) {
   return overlapped_program(s, pass).write();
+}
+
+}  // namespace
+
+algorithm describe_attention2d_overlap() {
+  return {.name = "attention2d-overlap",
+          .summary = "Attention2D with all transfers hop by hop under computation",
+          .source = "arXiv 2503.15758, algorithms 4 to 6",
+          .generate = attention2d_overlap,
+          .sends = tile_volume,
+          .heads = algorithm::exchange::possible,
+          .transposes = true,
+          .tokens = token_layout::striped};
 }
 
 }  // namespace attnsim

@@ -2,19 +2,19 @@
 // Keys go round the row, and meanwhile the row's first ones travel on to the next row, so that every rank's link out of
 // the node carries 1/C of what a single ring sends over one of them. Backward, a chunk's dK, dV go round the row with it
 // and on to the next row one rank further, where the chunk itself starts.
-//
-// Bytes per rank as ring: forward (P-1) 2kv, backward (P-1) 2kv + P 2kvE, of which 2kv and R 2kvE between rows.
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
 namespace {
+
+constexpr axis_set to_next = only(along_column) | only(along_row);
 
 class double_ring_program {
  public:
   double_ring_program(const strategy& s, pass_kind pass)
       : s_(s),
         backward_(pass == pass_kind::backward),
-        b_("double-ring", rank_grid({s.rows, s.cols}), pass),
+        b_(s.schedule, rank_grid({s.rows, s.cols}), pass),
         inner_(b_.stream("inner")),
         outer_(b_.stream("outer")),
         gradients_(backward_ ? b_.stream("gradients") : 0) {}
@@ -22,7 +22,6 @@ class double_ring_program {
   schedule write();
 
  private:
-  operands own_queries();
   /// Keys that start a row's round: the own ones, then those that come from the row before.
   operands next_row(const operands& keys, int row);
   void attend(const operands& keys, int row, int col);
@@ -38,15 +37,6 @@ class double_ring_program {
   operands sum_;       ///< of the own rows: o and lse, or d_q
   operands incoming_;  ///< dK, dV so far of the block to come
 };
-
-operands double_ring_program::own_queries() {
-  if (!backward_) return b_.own({tensor::q});
-  const auto saved = b_.own({tensor::q, tensor::d_o, tensor::lse});
-  const auto o = b_.own({tensor::o});
-  const auto delta = b_.chunk({tensor::delta}, {});
-  b_.add(op_kind::delta, 0, operands{find(saved, tensor::d_o)} + o, delta);
-  return saved + delta;
-}
 
 operands double_ring_program::next_row(const operands& keys, int row) {
   const auto next = b_.chunk({tensor::k, tensor::v}, at(row, 0));
@@ -71,19 +61,17 @@ void double_ring_program::send_gradient(operands gradient, int row, int col) {
     b_.add(op_kind::accumulate, 0, incoming_ + gradient, sum);
     gradient = sum;
   }
-  const bool stays_in_row = col + 1 < s_.cols || s_.rows == 1;
-  const axis_set both = only(along_column) | (s_.cols > 1 ? only(along_row) : 0);
-  incoming_ = chunk(stays_in_row ? at(row, col + 1) : at(row + 1, s_.cols > 1 ? col + 1 : 0));
-  b_.add(op_kind::shift, gradients_, gradient, incoming_, stays_in_row ? only(along_row) : both,
+  const bool stays_in_row = col + 1 < s_.cols;
+  incoming_ = chunk(at(stays_in_row ? row : row + 1, col + 1));
+  b_.add(op_kind::shift, gradients_, gradient, incoming_, stays_in_row ? only(along_row) : to_next,
          -1);
 }
 
 schedule double_ring_program::write() {
-  const auto results = backward_ ? std::vector{tensor::d_q} : std::vector{tensor::o, tensor::lse};
-  queries_ = own_queries();
+  queries_ = own_queries(b_);
   auto first = b_.own({tensor::k, tensor::v});
-  const auto result = b_.own(results);
-  sum_ = b_.chunk(results, {}, precision::fp32);
+  const auto result = b_.own(row_results(b_.pass()));
+  sum_ = b_.chunk(row_results(b_.pass()), {}, precision::fp32);
   for (int row = 0; row < s_.rows; ++row) {
     auto keys = first;
     if (row + 1 < s_.rows) first = next_row(keys, row + 1);
@@ -101,10 +89,30 @@ schedule double_ring_program::write() {
   return b_.finish();
 }
 
-}  // namespace
-
 schedule double_ring(const strategy& s, const attention&, pass_kind pass) {
   return double_ring_program(s, pass).write();
+}
+
+std::string two_rings(const strategy& s, const attention&) {
+  return s.rows > 1 && s.cols > 1 ? "" : "has two rings (else it is ring or usp)";
+}
+
+volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+  return {.parts = {{only(along_row), s.rows * (s.cols - 1) * (b.keys + b.key_results)},
+                    {only(along_column), (s.rows - 1) * b.keys},
+                    {to_next, s.rows * b.key_results, false}}};
+}
+
+}  // namespace
+
+algorithm describe_double_ring() {
+  return {.name = "double-ring",
+          .summary = "rings within rows while keys travel on between rows (LoongTrain)",
+          .source = "arXiv 2406.18485",
+          .generate = double_ring,
+          .refusal = two_rings,
+          .sends = sends,
+          .heads = algorithm::exchange::possible};
 }
 
 }  // namespace attnsim

@@ -1,26 +1,10 @@
-// The generators behind the table of schedules.cpp, and the pieces that several of them share. Axis 0 of the grid runs
-// along a column (keys travel), axis 1 along a row (queries and outputs travel).
+// The pieces that several schedules are written with. Axis 0 of the grid runs along a column (keys travel), axis 1 along a
+// row (queries and outputs travel).
 #pragma once
 
-#include "model/schedule/strategy.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim {
-
-schedule ring(const strategy&, const attention&, pass_kind);
-schedule mesh(const strategy&, const attention&, pass_kind);
-schedule attention2d(const strategy&, const attention&, pass_kind);
-schedule allgather(const strategy&, const attention&, pass_kind);
-schedule attention2d_overlap(const strategy&, const attention&, pass_kind);
-schedule double_ring(const strategy&, const attention&, pass_kind);
-schedule startrail(const strategy&, const attention&, pass_kind);
-schedule burst(const strategy&, const attention&, pass_kind);
-schedule tokenring(const strategy&, const attention&, pass_kind);
-schedule hierarchical_allgather(const strategy&, const attention&, pass_kind);
-
-/// The schedule over groups of `degree` ranks that exchange tokens for heads around it (head_exchange.cpp).
-schedule with_head_exchange(schedule, int degree);
-/// The schedule on as many ranks for every of its ranks, with its share of the heads each.
-schedule with_tensor_parallelism(schedule, int degree);
 
 constexpr int along_column = 0;
 constexpr int along_row = 1;
@@ -29,6 +13,39 @@ constexpr int along_row = 1;
 constexpr position at(int down, int right) {
   return {.shift = {down, right}};
 }
+
+/// What a pass needs of a query chunk: q; backward also d_o and two row statistics.
+std::vector<tensor> query_side(pass_kind);
+/// What a pass finds for the rows of a query chunk: o and lse, or d_q.
+std::vector<tensor> row_results(pass_kind);
+
+/// The rank's own query chunk. Backward starts with its delta, from d_o and o.
+operands own_queries(schedule_builder&);
+
+// Generators that other schedules use, in the files of their names.
+schedule ring(const strategy&, const attention&, pass_kind);
+schedule mesh(const strategy&, const attention&, pass_kind);
+schedule attention2d(const strategy&, const attention&, pass_kind);
+
+/// K and V go round a column, dK and dV with them and one hop further, home: kv, R dkv.
+volume ring_volume(const strategy&, const chunk_bytes&, pass_kind);
+/// Queries and partial results along rows, keys and their gradients along columns: (C-1)(q + o), (R-1)(kv + dkv).
+volume tile_volume(const strategy&, const chunk_bytes&, pass_kind);
+
+/// Why not, for schedules of one column.
+std::string one_column(const strategy&, const attention&);
+
+/// Keys stay and queries go round a column. Partial results follow one hop behind, or go straight home.
+schedule travelling_queries(const strategy&, pass_kind, bool straight_home);
+volume travelling_volume(const strategy&, const chunk_bytes&, bool straight_home);
+
+/// The schedule of one place: a plain kernel call from the inputs to the results.
+schedule one_kernel_call(pass_kind);
+
+/// The schedule over groups of `degree` ranks that exchange tokens for heads around it (head_exchange.cpp).
+schedule with_head_exchange(schedule, int degree);
+/// The schedule on as many ranks for every of its ranks, with its share of the heads each.
+schedule with_tensor_parallelism(schedule, int degree);
 
 /// The ring reduction of one row's partial outputs or dQ (or of one column's dK, dV): the partial of the rank k further
 /// along `axis` is complete here after hop(k - 1) came in and the own part is added; hop(k) sends it on. After hop(n - 1)

@@ -1,8 +1,6 @@
 // All-gather of keys in two stages: first along rows, one rank of every node, over its own rail; then down columns, within
 // nodes, all that came in. So each rank's link out of the node carries (C-1) 2kv and the rest stays inside. To be placed
 // column-in-node: R ranks of a node, C nodes. Backward gathers again and reduce-scatters dK, dV the other way round.
-//
-// Bytes per rank: forward (P-1) 2kv, backward (P-1) 2kv + (P-1) 2kvE, of which (C-1) 2kv and (C-1) 2kvE along rows.
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
@@ -14,7 +12,7 @@ class two_stages {
  public:
   two_stages(const strategy& s, const attention& a, pass_kind pass)
       : s_(s),
-        b_("hierarchical-allgather", rank_grid({s.rows, s.cols}), pass),
+        b_(s.schedule, rank_grid({s.rows, s.cols}), pass),
         keys_(b_.stream("keys")),
         reorders_(a.mask == mask_kind::causal && s.tokens == token_layout::zigzag) {}
 
@@ -27,17 +25,13 @@ class two_stages {
   }
 
   schedule backward() {
-    const auto saved = b_.own({tensor::q, tensor::d_o, tensor::lse});
-    const auto o = b_.own({tensor::o});
+    const auto queries = own_queries(b_);
     const auto kv = b_.own({tensor::k, tensor::v});
     const auto d_q = b_.own({tensor::d_q});
     const auto d_kv = b_.own({tensor::d_k, tensor::d_v});
-    const auto delta = b_.chunk({tensor::delta}, {});
-    b_.add(op_kind::delta, 0, operands{find(saved, tensor::d_o)} + o, delta);
     const auto keys = gather(kv);
     auto sums = gradients(everywhere, {.ascending = reorders_});
-    const auto rows = b_.chunk({tensor::d_q}, {});
-    b_.add(op_kind::attention_backward, 0, saved + delta + keys, rows + sums);
+    b_.add(op_kind::attention_backward, 0, queries + keys, d_q + sums);
     if (reorders_) {
       const auto in_slots = gradients(everywhere, {});
       b_.add(op_kind::copy, 0, sums, in_slots);
@@ -46,7 +40,6 @@ class two_stages {
     const auto of_row = gradients(row, {}), own = gradients(0, {});
     b_.add(op_kind::reduce_scatter, keys_, sums, of_row, only(along_column));
     b_.add(op_kind::reduce_scatter, keys_, of_row, own, row);
-    b_.add(op_kind::copy, 0, rows, d_q);
     b_.add(op_kind::copy, 0, own, d_kv);
     return b_.finish();
   }
@@ -74,11 +67,32 @@ class two_stages {
   bool reorders_;  ///< so that each half of a zigzag chunk of queries is one kernel call
 };
 
-}  // namespace
-
 schedule hierarchical_allgather(const strategy& s, const attention& a, pass_kind pass) {
   two_stages program(s, a, pass);
   return pass == pass_kind::forward ? program.forward() : program.backward();
+}
+
+std::string several_columns(const strategy& s, const attention&) {
+  return s.rows > 1 && s.cols > 1 ? "" : "has two stages (else it is allgather)";
+}
+
+volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+  const auto each = b.keys + b.key_results;
+  return {.parts = {{row, (s.cols - 1) * each}, {only(along_column), (s.rows - 1) * s.cols * each}},
+          .apart = true};
+}
+
+}  // namespace
+
+algorithm describe_hierarchical_allgather() {
+  return {.name = "hierarchical-allgather",
+          .summary = "all keys gathered along rows between nodes, then down columns",
+          .source = "arXiv 2407.21783, in two stages",
+          .generate = hierarchical_allgather,
+          .refusal = several_columns,
+          .sends = sends,
+          .tokens = token_layout::striped,
+          .placement = "column-in-node"};
 }
 
 }  // namespace attnsim

@@ -2,9 +2,6 @@
 // its own pair: the query chunks of its row (a = C ranks, consecutive) and the key chunks of its column (b = R ranks,
 // stride a). All transfers are point-to-point: queries and keys travel round the row and the column, partial outputs
 // back along the row; backward also dK, dV along the column. The order is that of mesh_steps.hpp.
-//
-// Bytes per rank: forward  (a-1) q + (b-1) 2kv + (a-1)(qE + l)
-//                 backward (a-1)(2q + 2l) + (b-1) 2kv + (a-1) qE + (b-1) 2kvE
 #include "model/schedule/algorithms/mesh_steps.hpp"
 
 #include <map>
@@ -105,29 +102,18 @@ mesh_costs costs_of(const strategy& s, const attention& a, pass_kind pass) {
 schedule mesh(const strategy& s, const attention& a, pass_kind pass) {
   const bool backward = pass == pass_kind::backward;
   const int cols = s.cols, rows = s.rows;
-  schedule_builder b("mesh", rank_grid({rows, cols}), pass);
+  schedule_builder b(s.schedule, rank_grid({rows, cols}), pass);
   const int keys = b.stream("keys"), queries = b.stream("queries"), outputs = b.stream("outputs");
   const int gradients = backward ? b.stream("gradients") : 0;
 
-  operands own_queries = b.own({tensor::q}), result;
-  if (backward) {
-    const auto saved = b.own({tensor::d_o, tensor::lse, tensor::o});
-    const auto delta = b.chunk({tensor::delta}, {});
-    b.add(op_kind::delta, 0, {find(saved, tensor::d_o), find(saved, tensor::o)}, delta);
-    own_queries = own_queries + operands{saved[0], saved[1]} + delta;
-  }
+  const auto own = own_queries(b);
   const auto own_keys = b.own({tensor::k, tensor::v});
-  const std::vector<tensor> row_results =
-      backward ? std::vector{tensor::d_q} : std::vector{tensor::o, tensor::lse};
-  const auto own_row = b.own(row_results);
+  const auto own_row = b.own(row_results(pass));
   const auto own_column = backward ? b.own({tensor::d_k, tensor::d_v}) : operands{};
 
-  const std::vector<tensor> query_side =
-      backward ? std::vector{tensor::q, tensor::d_o, tensor::lse, tensor::delta}
-               : std::vector{tensor::q};
-  tile_side query_chunks(b, query_side, own_queries, along_row, cols, true);
+  tile_side query_chunks(b, query_side(pass), own, along_row, cols, true);
   tile_side key_chunks(b, {tensor::k, tensor::v}, own_keys, along_column, rows, cols > 1);
-  accumulators row_sums(b, row_results, along_row, precision::fp32);
+  accumulators row_sums(b, row_results(pass), along_row, precision::fp32);
   accumulators column_sums(b, {tensor::d_k, tensor::d_v}, along_column,
                            cols > 1 ? precision::fp32 : s.gradients);
   if (cols > 1) row_sums.keep_together();
@@ -158,6 +144,25 @@ schedule mesh(const strategy& s, const attention& a, pass_kind pass) {
   row_reduction.finish(row_sums.slots(0, 1), own_row);
   if (backward) column_reduction.finish(column_sums.slots(0, 1), own_column);
   return b.finish();
+}
+
+volume tile_volume(const strategy& s, const chunk_bytes& b, pass_kind pass) {
+  volume all{.parts = {{only(along_row), (s.cols - 1) * (b.queries + b.row_results)},
+                       {only(along_column), (s.rows - 1) * (b.keys + b.key_results)}}};
+  if (s.order == kv_order::transposed)
+    all.parts.push_back({0, pass == pass_kind::forward ? b.keys : b.key_results});
+  return all;
+}
+
+algorithm describe_mesh() {
+  return {.name = "mesh",
+          .summary = "a tile of query and key chunks a rank, in greedy steps",
+          .source = "arXiv 2512.20968",
+          .generate = mesh,
+          .sends = tile_volume,
+          .heads = algorithm::exchange::possible,
+          .weighs_blocks = true,
+          .tokens = token_layout::striped};
 }
 
 }  // namespace attnsim

@@ -4,95 +4,51 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "model/attention/heads.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
+#define SCHEDULE(name) algorithm describe_##name();
+#include "model/schedule/algorithms/all_schedules.inc"
+#undef SCHEDULE
+
 namespace {
 
-std::string one_place(const strategy& s, const attention&) {
-  return s.rows == 1 && s.cols == 1 ? "" : "has all ranks in one exchange of heads, grid 1x1";
+std::deque<algorithm>& known() {
+  static std::deque<algorithm> list{
+#define SCHEDULE(name) describe_##name(),
+#include "model/schedule/algorithms/all_schedules.inc"
+#undef SCHEDULE
+  };
+  return list;
 }
 
-std::string one_column(const strategy& s, const attention&) {
-  if (s.order == kv_order::transposed) return "keeps keys in the direct order";
-  return s.cols == 1 ? "" : "runs on one column of ranks";
+const algorithm* find_known(std::string_view name) {
+  const auto& list = known();
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [&](const algorithm& one) { return one.name == name; });
+  return found == list.end() ? nullptr : &*found;
 }
-
-std::string direct_order(const strategy& s, const attention&) {
-  return s.order == kv_order::direct ? "" : "keeps keys in the direct order";
-}
-
-std::string two_rings(const strategy& s, const attention& a) {
-  return s.rows > 1 && s.cols > 1 ? direct_order(s, a) : "has two rings (else it is ring or usp)";
-}
-
-std::string team_squared(const strategy& s, const attention& a) {
-  if (s.cols == 1) return "has teams of several ranks (else it is ring)";
-  return s.rows % s.cols == 0 ? direct_order(s, a) : "needs rows to be a multiple of columns";
-}
-
-std::string few_ranks(const strategy& s, const attention& a) {
-  constexpr int most = 128;
-  return s.rows > most ? "sends from every rank to every other, modelled up to 128 ranks"
-                       : one_column(s, a);
-}
-
-std::string several_columns(const strategy& s, const attention& a) {
-  const bool two_stages = s.rows > 1 && s.cols > 1;
-  return two_stages ? direct_order(s, a) : "has two stages (else it is allgather)";
-}
-
-std::string square_if_transposed(const strategy& s, const attention&) {
-  const bool fits = s.order == kv_order::direct || s.rows == s.cols;
-  return fits ? "" : "needs a square grid for the transposed K/V order";
-}
-
-using exchange = algorithm::exchange;
-
-constexpr algorithm table[] = {
-    {"ring", "queries stay, keys and values travel round all ranks", "arXiv 2310.01889", ring,
-     one_column},
-    {"allgather", "every rank gathers all keys and values (TransformerEngine, Llama 3)",
-     "arXiv 2407.21783, section 3.3.2", allgather, one_column},
-    {"attention2d",
-     "gathers queries along rows and keys along columns, one kernel call, reduces outputs",
-     "arXiv 2503.15758, algorithms 1 and 7", attention2d, square_if_transposed, exchange::any},
-    {"attention2d-overlap", "Attention2D with all transfers hop by hop under computation",
-     "arXiv 2503.15758, algorithms 4 to 6", attention2d_overlap, square_if_transposed,
-     exchange::any},
-    {"mesh", "a tile of query and key chunks a rank, in greedy steps", "arXiv 2512.20968", mesh,
-     direct_order, exchange::any},
-    {"ulysses", "ranks exchange tokens for heads, attend all tokens, exchange back",
-     "arXiv 2309.14509", ring, one_place, exchange::all_ranks},
-    {"usp", "Ulysses within groups, ring between them (a2a+p2p of TransformerEngine)",
-     "arXiv 2405.07719", ring, one_column, exchange::any},
-    {"double-ring", "rings within rows while keys travel on between rows (LoongTrain)",
-     "arXiv 2406.18485", double_ring, two_rings, exchange::any},
-    {"startrail", "teams of C ranks share queries, keys of C teams travel round a ring",
-     "arXiv 2407.00611", startrail, team_squared},
-    {"burst", "ring forward; backward queries and dQ travel, keys stay (BurstAttention)",
-     "arXiv 2403.09347", burst, one_column},
-    {"tokenring", "queries travel one way, partial outputs straight home the other way",
-     "arXiv 2412.20501", tokenring, few_ranks},
-    {"hierarchical-allgather", "all keys gathered along rows between nodes, then down columns",
-     "arXiv 2407.21783, in two stages", hierarchical_allgather, several_columns},
-};
 
 }  // namespace
 
-std::span<const algorithm> algorithms() {
-  return table;
+const std::deque<algorithm>& algorithms() {
+  return known();
+}
+
+void add_algorithm(algorithm one) {
+  if (find_known(one.name))
+    throw std::invalid_argument(fmt::format("there is a schedule called {} already", one.name));
+  known().push_back(std::move(one));
 }
 
 const algorithm& find_algorithm(std::string_view name) {
+  if (const auto* found = find_known(name)) return *found;
   std::string names;
-  for (const auto& a : table) {
-    if (a.name == name) return a;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", a.name);
-  }
+  for (const auto& a : known()) names += fmt::format("{}{}", names.empty() ? "" : ", ", a.name);
   throw input_error(asked("schedule"), std::string(name), "expected one of: " + names);
 }
 
@@ -105,6 +61,8 @@ std::vector<std::pair<int, int>> grids_of(int ranks) {
 }
 
 namespace {
+
+using exchange = algorithm::exchange;
 
 /// Heads over tensor-parallel ranks and, of these shares, over an exchange.
 std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
@@ -124,7 +82,7 @@ std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
   return "";
 }
 
-/// Largest first; for usp, if possible, those that leave a ring and need no copies of K/V heads.
+/// Largest first; if possible, those that leave several places and need no copies of K/V heads.
 std::vector<int> usual_degrees(const strategy& s, const attention& a, int places) {
   auto degrees = ulysses_degrees(s, a, places);
   std::reverse(degrees.begin(), degrees.end());
@@ -173,7 +131,11 @@ void require_tensor_parallel(const strategy& s, const attention& a, int ranks) {
 std::string refusal(const strategy& s, const attention& a) {
   const auto& chosen = find_algorithm(s.schedule);
   if (auto reason = head_refusal(s, a, chosen.heads); !reason.empty()) return reason;
-  return chosen.refusal(s, a);
+  if (s.order == kv_order::transposed) {
+    if (!chosen.transposes) return "keeps keys in the direct order";
+    if (s.rows != s.cols) return "needs a square grid for the transposed K/V order";
+  }
+  return chosen.refusal ? chosen.refusal(s, a) : "";
 }
 
 std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int ranks) {
@@ -190,8 +152,7 @@ strategy complete(strategy s, const attention& a, int ranks) {
   const auto& chosen = find_algorithm(s.schedule);
   require_tensor_parallel(s, a, ranks);
   const int places = ranks / s.tensor_parallel;
-  const bool exchanges = chosen.name == "usp" || chosen.heads == exchange::all_ranks;
-  if (s.ulysses == 0 && !exchanges) s.ulysses = 1;
+  if (s.ulysses == 0 && chosen.heads < exchange::usual) s.ulysses = 1;
   std::vector<int> degrees{s.ulysses};
   if (s.ulysses == 0) degrees = usual_degrees(s, a, places);
   std::string feasible;
@@ -226,13 +187,16 @@ strategy complete(strategy s, const attention& a, int ranks) {
 }
 
 rank_grid schedule_grid(const strategy& s) {
-  if (s.schedule == "startrail")
-    return rank_grid({s.rows / s.cols, s.cols, s.cols, ranks_per_place(s)});
-  return rank_grid({s.rows, s.cols, ranks_per_place(s)});
+  const auto& chosen = find_algorithm(s.schedule);
+  auto extents = chosen.extents ? chosen.extents(s) : std::vector{s.rows, s.cols};
+  extents.push_back(ranks_per_place(s));
+  return rank_grid(extents);
 }
 
 schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
-  auto program = find_algorithm(s.schedule).generate(s, a, pass);
+  const bool one_place = s.rows * s.cols == 1;
+  auto program =
+      one_place ? one_kernel_call(pass) : find_algorithm(s.schedule).generate(s, a, pass);
   program.name = s.schedule;
   program =
       with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses), s.tensor_parallel);

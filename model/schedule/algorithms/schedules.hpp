@@ -1,33 +1,83 @@
-// The algorithms: one file each, one line each in the table of schedules.cpp.
+// The schedules. Each describes itself in a file of this folder; what is to be known of a schedule is asked of its
+// description, never of its name. A new one is a file and a line in all_schedules.inc; a program with one of its own adds it
+// by add_algorithm().
 #pragma once
 
-#include <span>
+#include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/schedule/strategy.hpp"
 
 namespace attnsim {
 
-struct algorithm {
-  std::string_view name;
-  std::string_view summary;
-  std::string_view source;
-  /// Writes the program for `pass` (forward or backward) on the strategy's R x C grid.
-  schedule (*generate)(const strategy&, const attention&, pass_kind);
-  /// Whether the algorithm runs on R x C; an empty string, or why it does not.
-  std::string (*refusal)(const strategy&, const attention&);
-  /// Whether it runs with Ulysses' exchange of heads around it: never, in groups of any size, or only so.
-  enum class exchange { none, any, all_ranks } heads = exchange::none;
+/// Bytes of a rank's chunk of the tensors, as they travel in a pass, of the heads that it has inside an exchange of heads.
+struct chunk_bytes {
+  std::int64_t queries = 0;      ///< forward q; backward also d_o and two row statistics
+  std::int64_t keys = 0;         ///< K and V
+  std::int64_t row_results = 0;  ///< on the wire: forward a partial o with its lse, backward d_q
+  std::int64_t key_results = 0;  ///< on the wire: backward d_k and d_v
 };
 
-std::span<const algorithm> algorithms();
+/// What a rank sends in a pass.
+struct volume {
+  struct part {
+    axis_set
+        axes;  ///< of the schedule's grid; none: the grid transpose, in which ranks on the diagonal take no part
+    std::int64_t bytes;
+    bool round =
+        true;  ///< along one axis, to the next rank by shifts or to all by collectives; else somehow
+  };
+
+  std::vector<part> parts;
+  bool apart = false;  ///< all of it before or after the computation
+};
+
+struct algorithm {
+  /// Whether it runs with Ulysses' exchange of heads around it.
+  enum class exchange {
+    none,
+    possible,   ///< in groups of any size, one rank a group unless asked for
+    usual,      ///< in groups as large as the heads allow unless asked for less
+    all_ranks,  ///< only so, all ranks in one group
+  };
+
+  std::string name;
+  std::string summary;
+  std::string source;  ///< where it was published
+  /// Writes the program for `pass` (forward or backward) on the strategy's R x C places. One place is none of its business:
+  /// there nothing travels.
+  schedule (*generate)(const strategy&, const attention&, pass_kind);
+  /// Whether the algorithm runs on R x C: an empty string, or why it does not. Null: on all.
+  std::string (*refusal)(const strategy&, const attention&) = nullptr;
+  /// What `generate`'s program sends, to the byte, so that a search need not write it. Null: not known, taken for nothing.
+  volume (*sends)(const strategy&, const chunk_bytes&, pass_kind) = nullptr;
+  /// The extents of its grid. Null: R x C.
+  std::vector<int> (*extents)(const strategy&) = nullptr;
+  exchange heads = exchange::none;
+  bool transposes =
+      false;  ///< also has the transposed K/V order, on square grids; usual with striped tokens
+  bool reduces = false;        ///< reduces partial outputs as strategy::reduction says
+  bool weighs_blocks = false;  ///< wants strategy::block_cost
+  token_layout tokens = token_layout::zigzag;  ///< usual under a causal mask
+  std::string placement = "node-major";        ///< usual
+};
+
+/// In the order in which they are listed. References to them stay valid.
+const std::deque<algorithm>& algorithms();
+
+/// Adds one more, for all that is asked afterwards. Not while other threads ask. Throws std::invalid_argument for a name
+/// that is taken.
+void add_algorithm(algorithm);
 
 /// Throws input_error that lists the names.
 const algorithm& find_algorithm(std::string_view name);
 
-/// Why the algorithm does not run with this strategy's grid, Ulysses and tensor-parallel degree; empty if it does.
+/// Why the algorithm does not run with this strategy's grid, K/V order, Ulysses and tensor-parallel degree; empty if it
+/// does.
 std::string refusal(const strategy&, const attention&);
 
 /// Throws infeasible unless the tensor-parallel degree divides the ranks and the K/V heads.

@@ -1,9 +1,11 @@
-#include "model/cost/mesh_block.hpp"
+#include "model/cost/block_cost.hpp"
 
 #include <algorithm>
 
 #include "model/attention/heads.hpp"
 #include "model/cost/kernel.hpp"
+#include "model/cost/workload.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "model/schedule/placement.hpp"
 
 namespace attnsim {
@@ -24,8 +26,8 @@ kernel_call block_call(const attention& a, const head_range& heads, pass_kind pa
 
 }  // namespace
 
-double mesh_block_cost(const cluster& c, const attention& a, const strategy& s, pass_kind pass) {
-  const rank_grid grid({s.rows, s.cols, ranks_per_place(s)});
+double block_cost(const cluster& c, const attention& a, const strategy& s, pass_kind pass) {
+  const auto grid = schedule_grid(s);
   const auto heads = share_of(share_of(all_heads(a), s.tensor_parallel, 0), s.ulysses, 0);
   const int places = s.rows * s.cols;
   const int neighbour = grid.shifted(0, s.cols > 1 ? 1 : 0, 1);
@@ -36,8 +38,8 @@ double mesh_block_cost(const cluster& c, const attention& a, const strategy& s, 
   auto slowest = c.network.links()[path[0]].capacity;
   for (const auto id : path) slowest = std::min(slowest, c.network.links()[id].capacity);
   slowest = slowest * c.device.transport(transport_of(c.network, path)).efficiency;
-  const byte_count chunk(a.batch * (a.sequence / places) * heads.queries * a.head_dim *
-                         element_bytes(a.dtype));
+  const byte_count chunk(a.sequence / places *
+                         token_bytes(a, tensor::q, precision::storage, heads));
   return kernel_time(c.device, c.device.kernel(s.kernel), block_call(a, heads, pass, places)) /
          (chunk / slowest);
 }

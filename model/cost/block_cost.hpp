@@ -1,4 +1,5 @@
-// What Mesh-Attention's greedy scheduler weighs: the time of one block of the tile against the transfer of one query chunk.
+// What a greedy scheduler such as Mesh-Attention's weighs: the time of one block of the tile against the transfer of one
+// query chunk.
 #pragma once
 
 #include "model/cluster/cluster.hpp"
@@ -8,6 +9,6 @@ namespace attnsim {
 
 /// Time of one (query chunk, key chunk) block's kernel over that of one query chunk's transfer, by the slowest link between
 /// neighbours of a row (of a column, where rows are single ranks). 0 for a single rank.
-double mesh_block_cost(const cluster&, const attention&, const strategy&, pass_kind);
+double block_cost(const cluster&, const attention&, const strategy&, pass_kind);
 
 }  // namespace attnsim

@@ -1,0 +1,69 @@
+#include "model/cost/volume.hpp"
+
+#include "model/attention/heads.hpp"
+#include "model/cost/workload.hpp"
+
+namespace attnsim {
+namespace {
+
+struct chunk_sizes {
+  attention problem;
+  std::int64_t tokens;
+  head_range heads;
+
+  std::int64_t of(tensor t, precision format = precision::storage) const {
+    return tokens * token_bytes(problem, t, format, heads);
+  }
+};
+
+/// The largest of any rank, as buffers have room for it.
+chunk_sizes sizes_of(const strategy& s, const attention& a) {
+  return {a, a.sequence / (std::int64_t{s.rows} * s.cols),
+          share_of(share_of(all_heads(a), s.tensor_parallel, 0), s.ulysses, 0)};
+}
+
+chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass) {
+  const auto keys = chunk.of(tensor::k) + chunk.of(tensor::v);
+  if (pass == pass_kind::forward) {
+    return {.queries = chunk.of(tensor::q),
+            .keys = keys,
+            .row_results = chunk.of(tensor::o, s.partials) + chunk.of(tensor::lse)};
+  }
+  return {.queries = chunk.of(tensor::q) + chunk.of(tensor::d_o) + chunk.of(tensor::lse) +
+                     chunk.of(tensor::delta),
+          .keys = keys,
+          .row_results = chunk.of(tensor::d_q, s.gradients),
+          .key_results = chunk.of(tensor::d_k, s.gradients) + chunk.of(tensor::d_v, s.gradients)};
+}
+
+/// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's.
+std::int64_t exchanged(const chunk_sizes& chunk, int group) {
+  const auto all = 2 * chunk.of(tensor::q) + chunk.of(tensor::k) + chunk.of(tensor::v);
+  return all / group * (group - 1);
+}
+
+}  // namespace
+
+rank_grid whole_grid(const strategy& s) {
+  auto extents = schedule_grid(s).extents();
+  extents.back() = s.ulysses;
+  extents.push_back(s.tensor_parallel);
+  return rank_grid(extents);
+}
+
+axis_set exchange_axis(const rank_grid& whole) {
+  return only(whole.axes() - 2);
+}
+
+volume volume_of(const strategy& s, const attention& a, pass_kind pass) {
+  const auto& chosen = find_algorithm(s.schedule);
+  const auto chunk = sizes_of(s, a);
+  volume all{.apart = true};
+  if (s.rows * s.cols > 1)
+    all = chosen.sends ? chosen.sends(s, bytes_of(chunk, s, pass), pass) : volume{};
+  if (s.ulysses > 1)
+    all.parts.push_back({exchange_axis(whole_grid(s)), exchanged(chunk, s.ulysses)});
+  return all;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,141 @@
+#include "model/cost/volume.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "model/cost/workload.hpp"
+#include "tests/every_strategy.hpp"
+
+namespace attnsim {
+namespace {
+
+/// Tensor-parallel too, and numbers on the wire that take turns.
+std::vector<strategy> strategies(int ranks, const attention& a) {
+  auto all = every_strategy(ranks, a);
+  const auto more = every_strategy(ranks, a, 2);
+  all.insert(all.end(), more.begin(), more.end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].partials = precision(i % 2);
+    all[i].gradients = precision(i / 2 % 2);
+  }
+  return all;
+}
+
+/// Bytes along axes, all and those that surely go round one of them.
+struct sent {
+  std::int64_t all = 0, round = 0;
+};
+using sent_along = std::map<axis_set, sent>;
+
+sent_along told(const volume& v) {
+  sent_along result;
+  for (const auto& part : v.parts) {
+    if (part.bytes == 0) continue;
+    result[part.axes].all += part.bytes;
+    if (part.round) result[part.axes].round += part.bytes;
+  }
+  return result;
+}
+
+sent_along written(const workload& w, int rank) {
+  sent_along result;
+  for (const auto& op : w.program().program) {
+    const auto bytes = w.bytes_sent(op, rank).value();
+    if (bytes == 0) continue;
+    result[op.axes].all += bytes;
+    const bool next = op.kind != op_kind::shift || std::abs(op.distance) == 1;
+    if (next && (op.axes & (op.axes - 1)) == 0) result[op.axes].round += bytes;
+  }
+  return result;
+}
+
+/// The formula may say of less that it goes round.
+bool agree(const sent_along& formula, const sent_along& program) {
+  return std::equal(formula.begin(), formula.end(), program.begin(), program.end(),
+                    [](const auto& f, const auto& p) {
+                      return f.first == p.first && f.second.all == p.second.all &&
+                             f.second.round <= p.second.round;
+                    });
+}
+
+std::string text(const sent_along& list) {
+  std::string all;
+  for (const auto& [axes, bytes] : list) {
+    all += " axes " + std::to_string(axes) + ": " + std::to_string(bytes.all) + ", round " +
+           std::to_string(bytes.round);
+  }
+  return all;
+}
+
+int kernels(const schedule& s) {
+  return static_cast<int>(std::count_if(s.program.begin(), s.program.end(),
+                                        [](const operation& op) { return is_kernel(op.kind); }));
+}
+
+bool on_diagonal(const rank_grid& grid, int rank) {
+  return grid.coordinate(rank, 0) == grid.coordinate(rank, 1);
+}
+
+std::string label(const strategy& s, const attention& a, pass_kind pass, int rank) {
+  return s.schedule + " " + std::to_string(s.rows) + "x" + std::to_string(s.cols) + " U" +
+         std::to_string(s.ulysses) + " T" + std::to_string(s.tensor_parallel) + " " +
+         std::string(name_of(pass)) + " " + std::string(name_of(s.order)) + " " +
+         std::string(name_of(s.reduction)) + " " + std::string(name_of(s.partials)) + " " +
+         std::string(name_of(s.gradients)) + " kv " + std::to_string(a.kv_heads) + " rank " +
+         std::to_string(rank);
+}
+
+void expect_what_is_sent(const strategy& s, const attention& a, pass_kind pass) {
+  const auto program = make_schedule(s, a, pass);
+  const workload w(program, a, s.tokens, true);
+  const auto formula = volume_of(s, a, pass);
+  auto off_diagonal = told(formula), diagonal = off_diagonal;
+  diagonal.erase(0);
+  for (int rank = 0; rank < w.ranks(); ++rank) {
+    const auto& expected = on_diagonal(program.grid, rank) ? diagonal : off_diagonal;
+    EXPECT_TRUE(agree(expected, written(w, rank)))
+        << label(s, a, pass, rank) << " told" << text(expected) << " sent"
+        << text(written(w, rank));
+  }
+  EXPECT_EQ(formula.apart, kernels(program) == 1) << label(s, a, pass, 0);
+}
+
+class volume_test : public testing::TestWithParam<int> {};
+
+TEST_P(volume_test, is_what_the_program_sends) {
+  const int ranks = GetParam();
+  for (const std::int64_t kv_heads :
+       {12, 4, 1}) {  // each query head its own, groups of 3, one for all
+    for (const auto dtype : {data_type::bf16, data_type::fp32}) {
+      const attention a{.batch = 2,
+                        .heads = 12,
+                        .kv_heads = kv_heads,
+                        .head_dim = 16,
+                        .sequence = 6 * ranks,
+                        .dtype = dtype};
+      for (const auto& s : strategies(ranks, a)) {
+        for (const auto pass : {pass_kind::forward, pass_kind::backward})
+          expect_what_is_sent(s, a, pass);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ranks, volume_test, testing::Range(1, 17),
+                         testing::PrintToStringParamName());
+
+// On 2 x 3 places with heads exchanged in groups of 4: axes are rows, columns, heads, tensor-parallel shares.
+TEST(volume, names_axes_of_the_whole_grid) {
+  const strategy s{.schedule = "mesh", .rows = 2, .cols = 3, .ulysses = 4, .tensor_parallel = 5};
+  EXPECT_EQ(whole_grid(s).extents(), (std::vector{2, 3, 4, 5}));
+  EXPECT_EQ(exchange_axis(whole_grid(s)), only(2));
+  const strategy teams{.schedule = "startrail", .rows = 6, .cols = 3};
+  EXPECT_EQ(whole_grid(teams).extents(), (std::vector{2, 3, 3, 1, 1}));
+  EXPECT_EQ(exchange_axis(whole_grid(teams)), only(3));
+}
+
+}  // namespace
+}  // namespace attnsim
