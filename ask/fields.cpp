@@ -8,6 +8,7 @@
 #include "ask/question.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "model/spelling.hpp"
 #include "model/units.hpp"
 
 namespace attnsim::ask {
@@ -71,7 +72,7 @@ bool parse_switch(const text& t) {
 prediction_method parse_method(const text& t) {
   if (t == "simulation") return prediction_method::simulation;
   if (t == "analytic") return prediction_method::analytic;
-  throw std::invalid_argument("expected one of: simulation, analytic");
+  throw std::invalid_argument(expected_one_of(t, {"simulation", "analytic"}));
 }
 
 std::pair<text, text> parse_setting(const text& t) {
@@ -159,10 +160,16 @@ const field table[] = {
     row<&question::head_dim, parse_size>("head-dim", field_group::attention,
                                          "elements of a head (default 128)"),
     name_row<&question::model>("model", field_group::attention,
-                               "heads of a published model, such as llama3-8b"),
-    row<&question::mask, parse_mask>("mask", field_group::attention, "full or causal", "causal"),
-    row<&question::window, parse_window>("window", field_group::attention,
-                                         "sliding window in tokens, 0 for none", "0"),
+                               "attention of a published model, such as llama3-8b, or of a "
+                               "config.json: heads, mask and window"),
+    row<&question::layer, parse_layer>("layer", field_group::attention,
+                                       "full or window: which layers of a model that has both",
+                                       "full"),
+    row<&question::mask, parse_mask>("mask", field_group::attention,
+                                     "full or causal (default: the model's, else causal)"),
+    row<&question::window, parse_window>(
+        "window", field_group::attention,
+        "sliding window in tokens, 0 for none (default: the model's, else none)"),
     row<&question::dtype, parse_data_type>("dtype", field_group::attention, "bf16, fp16 or fp32",
                                            "bf16"),
     row<&question::pass, parse_pass>(
@@ -182,11 +189,14 @@ const field table[] = {
         "ROWSxCOLUMNS, such as 8x4, of ranks or of groups of ulysses x tp ranks"),
     row<&question::ulysses, parse_degree>("ulysses", field_group::strategy,
                                           "ranks of a group that exchanges tokens for heads"),
-    row<&question::tensor_parallel, parse_degree>(
-        "tp", field_group::strategy, "tensor-parallel ranks: each has its heads of all tokens",
-        "1"),
-    row<&question::tokens, parse_token_layout>("tokens", field_group::strategy,
-                                               "contiguous, zigzag or striped"),
+    row<&question::tensor_parallel, parse_degree>("tp", field_group::strategy,
+                                                  "tensor-parallel ranks: each has its heads of "
+                                                  "all tokens; their all-reduces are not counted",
+                                                  "1"),
+    row<&question::tokens, parse_token_layout>(
+        "tokens", field_group::strategy,
+        "contiguous, zigzag (of each document), zigzag-stream "
+        "or striped"),
     name_row<&question::placement>("placement", field_group::strategy,
                                    "node-major, column-in-node, tile-in-node or custom:0,1,..."),
     name_row<&question::kernel>("kernel", field_group::strategy,
@@ -207,6 +217,18 @@ const field table[] = {
     row<&question::by, parse_method>("by", field_group::reading, "simulation or analytic",
                                      "simulation"),
 };
+
+/// A path into the cluster file says itself what is wrong with it; a single word may be a misspelt field.
+void require_cluster_key(const std::string& key) {
+  auto known = cluster_keys();
+  if (key.find('.') != text::npos || std::find(known.begin(), known.end(), key) != known.end())
+    return;
+  const auto fields = names_in(table);
+  known.insert(known.begin(), fields.begin(), fields.end());
+  throw input_error(location{key, ""},
+                    "unknown key; expected a field of the question or a key of the cluster file" +
+                        did_you_mean(key, known));
+}
 
 }  // namespace
 
@@ -232,12 +254,23 @@ void set(question& q, std::string_view name, const std::string& text) {
   set(q, *find_field(name), text);
 }
 
+std::string written(const question& q, std::initializer_list<std::string_view> left_out) {
+  std::string all;
+  for (const auto& f : table) {
+    const bool is_left_out = std::find(left_out.begin(), left_out.end(), f.name) != left_out.end();
+    const auto text = is_left_out ? "" : f.write(q);
+    if (!text.empty()) all += fmt::format("{}{}={}", all.empty() ? "" : " ", f.name, text);
+  }
+  return all;
+}
+
 void set_key(question& q, const std::string& key, const std::string& text) {
   if (key == "cluster") {
     q.cluster = text;
   } else if (const auto* f = find_field(key)) {
     set(q, *f, text);
   } else {
+    require_cluster_key(key);
     q.overrides.set.emplace_back(key, text);
   }
 }

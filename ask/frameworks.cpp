@@ -6,6 +6,7 @@
 
 #include "model/attention/heads.hpp"
 #include "model/error.hpp"
+#include "model/named.hpp"
 
 namespace attnsim {
 namespace {
@@ -36,6 +37,10 @@ std::string other_tokens(const strategy& s, const attention& a, token_layout wan
   return matters ? fmt::format("lays causal tokens out {} only ({})", name_of(wanted), name) : "";
 }
 
+std::string no_documents(const attention& a, std::string_view with) {
+  return a.documents.empty() ? "" : fmt::format("has no packed documents{}", with);
+}
+
 std::string first_of(std::initializer_list<std::string> reasons) {
   for (const auto& r : reasons) {
     if (!r.empty()) return r;
@@ -55,16 +60,17 @@ std::string forward_of_full_mask(const attention& a, pass_kind pass) {
 // --- Megatron-LM, TransformerEngine -------------------------------------------------------------
 
 constexpr cp_comm_type comm_types[] = {
-    {"p2p", "ring", false, false},
-    {"allgather", "allgather", true, false},
-    {"a2a", "ulysses", true, true},
-    {"a2a+p2p", "usp", false, false},
+    {"p2p", "ring", false, false, true},
+    {"allgather", "allgather", true, false, true},
+    {"a2a", "ulysses", true, true, true},
+    {"a2a+p2p", "usp", false, false, false},
 };
 
 std::string megatron_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "allgather", "ulysses", "usp"}))
     return not_among(s, "ring (p2p), allgather, ulysses (a2a) and usp (a2a+p2p)");
   return first_of({cp_comm_type_of(s).window ? "" : window_with_ring(s, a), uneven_heads(s, a),
+                   cp_comm_type_of(s).documents ? "" : no_documents(a, " with a2a+p2p"),
                    other_tokens(s, a, token_layout::zigzag, "DualChunkSwap")});
 }
 
@@ -87,7 +93,7 @@ std::string trtllm_refusal(const strategy& s, const attention& a, pass_kind pass
   if (!is_one_of(s, {"ring", "ulysses", "usp", "attention2d"}))
     return not_among(s, "ring, ulysses, attention2d, and Ulysses around ring or attention2d");
   if (s.order == kv_order::transposed) return "has no grid transpose of K/V";
-  return first_of({forward_of_full_mask(a, pass), uneven_heads(s, a)});
+  return first_of({forward_of_full_mask(a, pass), uneven_heads(s, a), no_documents(a, "")});
 }
 
 std::string trtllm_settings(const strategy& s, const attention&) {
@@ -101,7 +107,7 @@ std::string trtllm_settings(const strategy& s, const attention&) {
 
 std::string usp_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "ulysses", "usp"})) return not_among(s, "ring, ulysses and usp");
-  return first_of({window_with_ring(s, a), uneven_heads(s, a)});
+  return first_of({window_with_ring(s, a), uneven_heads(s, a), no_documents(a, "")});
 }
 
 std::string usp_settings(const strategy& s, const attention& a) {
@@ -128,8 +134,11 @@ std::string xdit_settings(const strategy& s, const attention&) {
 std::string ring_flash_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "allgather"})) return not_among(s, "ring and allgather (llama3)");
   if (a.window > 0) return "has no sliding window";
-  if (s.schedule != "allgather") return "";
-  return other_tokens(s, a, token_layout::contiguous, "llama3_flash_attn_varlen_func");
+  if (s.schedule == "allgather")
+    return other_tokens(s, a, token_layout::contiguous, "llama3_flash_attn_varlen_func");
+  return a.documents.empty()
+             ? ""
+             : other_tokens(s, a, token_layout::zigzag, "zigzag_ring_flash_attn_varlen_func");
 }
 
 std::string ring_flash_settings(const strategy& s, const attention& a) {
@@ -137,8 +146,10 @@ std::string ring_flash_settings(const strategy& s, const attention& a) {
     return fmt::format("llama3_flash_attn_varlen_func(..., heads_k_stride={})\n",
                        a.kv_heads / s.tensor_parallel);
   }
+  const bool packed = !a.documents.empty();
   if (a.mask == mask_kind::full || s.tokens == token_layout::contiguous)
-    return "ring_flash_attn_func\n";
+    return packed ? "ring_flash_attn_varlen_func\n" : "ring_flash_attn_func\n";
+  if (packed) return "zigzag_ring_flash_attn_varlen_func\n";
   return s.tokens == token_layout::zigzag ? "zigzag_ring_flash_attn_func\n"
                                           : "stripe_flash_attn_func\n";
 }
@@ -147,7 +158,8 @@ std::string ring_flash_settings(const strategy& s, const attention& a) {
 
 std::string torchtitan_refusal(const strategy& s, const attention& a, pass_kind) {
   if (s.schedule != "allgather") return not_among(s, "allgather");
-  return other_tokens(s, a, token_layout::zigzag, "head-tail load balance");
+  const auto wanted = a.documents.empty() ? token_layout::zigzag : token_layout::zigzag_stream;
+  return other_tokens(s, a, wanted, "head-tail load balance");
 }
 
 std::string torchtitan_settings(const strategy& s, const attention&) {
@@ -203,12 +215,26 @@ const cp_comm_type& cp_comm_type_of(const strategy& s) {
 }
 
 const framework& find_framework(std::string_view name) {
-  std::string names;
-  for (const auto& f : table) {
-    if (f.name == name) return f;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
+  try {
+    return find_named(table, name);
+  } catch (const std::invalid_argument& e) {
+    throw input_error(asked("emit"), std::string(name), e.what());
   }
-  throw input_error(asked("emit"), std::string(name), "expected one of: " + names);
+}
+
+emitted_settings settings_of_best(const framework& f, const plan_result& plan) {
+  emitted_settings found;
+  for (const auto& p : plan.candidates) {
+    auto reason = f.refusal(p.chosen, plan.problem, plan.pass);
+    if (reason.empty()) {
+      found.lines = f.settings(p.chosen, plan.problem);
+      return found;
+    }
+    found.refusals.push_back(std::move(reason));
+  }
+  throw infeasible(asked("emit"), std::string(f.name),
+                   fmt::format("can do none of the {} best; try other schedules or more candidates",
+                               plan.candidates.size()));
 }
 
 }  // namespace attnsim

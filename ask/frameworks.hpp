@@ -11,7 +11,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "ask/planner.hpp"
 #include "model/schedule/strategy.hpp"
 
 namespace attnsim {
@@ -31,8 +33,9 @@ std::span<const framework> frameworks();
 struct cp_comm_type {
   std::string_view name;
   std::string_view schedule;
-  bool window;  ///< sliding windows
-  bool sink;    ///< attention sinks: softmax_type learnable or off-by-one
+  bool window;     ///< sliding windows
+  bool sink;       ///< attention sinks: softmax_type learnable or off-by-one
+  bool documents;  ///< packed: qkv_format thd
 };
 std::span<const cp_comm_type> cp_comm_types();
 
@@ -41,5 +44,14 @@ const cp_comm_type& cp_comm_type_of(const strategy&);
 
 /// Throws input_error that lists the names.
 const framework& find_framework(std::string_view name);
+
+/// Settings for the best candidate that the framework can run, and why not for those before it.
+struct emitted_settings {
+  std::vector<std::string> refusals;  ///< one a candidate before
+  std::string lines;                  ///< for the candidate after those
+};
+
+/// Throws infeasible when it can run none of the candidates.
+emitted_settings settings_of_best(const framework&, const plan_result&);
 
 }  // namespace attnsim

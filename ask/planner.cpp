@@ -65,13 +65,13 @@ std::vector<std::string> schedules_of(const plan_request& request) {
 /// The layouts to try: any is as good as another under a full mask. Throws infeasible when the sequence fits none.
 std::vector<token_layout> layouts_of(const plan_request& request) {
   std::vector<token_layout> layouts{token_layout::zigzag, token_layout::striped};
+  if (!request.problem.documents.empty())
+    layouts.insert(layouts.begin() + 1, token_layout::zigzag_stream);
   if (request.problem.mask == mask_kind::full) layouts = {token_layout::contiguous};
   if (request.fix_tokens) layouts = {request.fixed.tokens};
-  const auto sequence = request.problem.sequence;
   const auto first = layouts.front();
-  std::erase_if(layouts, [&](token_layout l) {
-    return padded_sequence(sequence, l, request.ranks) != sequence;
-  });
+  std::erase_if(layouts,
+                [&](token_layout l) { return !fits_layout(request.problem, l, request.ranks); });
   if (layouts.empty()) require_layout(request.problem, first, request.ranks);
   return layouts;
 }
@@ -418,18 +418,6 @@ std::optional<prediction> best_on(const cluster& c, plan_request request, int ra
   }
 }
 
-pass_kind pass_of(const prediction& p) {
-  if (p.passes.size() == 1) return p.passes.front().pass;
-  return p.passes.size() == 2 ? pass_kind::both : pass_kind::recompute;
-}
-
-bool is_compute_bound(const cluster& c, const attention& problem, const prediction& p,
-                      double share) {
-  const auto there = predict(c, part_of_batch(problem, p.data_parallel), p.chosen,
-                             p.ranks / p.data_parallel, pass_of(p), prediction_method::analytic);
-  return there.time - there.compute <= there.time * share;
-}
-
 void warn_of_fewer(plan_result& result) {
   for (auto& p : result.candidates) {
     for (const auto& fewer : result.on_fewer) {
@@ -459,55 +447,9 @@ plan_result plan(const cluster& c, const plan_request& request, const plan_progr
     if (auto best = best_on(c, request, n)) result.on_fewer.push_back(std::move(*best));
   }
   warn_of_fewer(result);
+  result.problem = request.problem;
+  result.pass = request.pass;
   return result;
-}
-
-shortfall to_catch_up(const prediction& candidate, const prediction& best) {
-  shortfall s{.behind = candidate.time - best.time};
-  const bool launches = candidate.bottleneck.kind == "host";
-  const auto factor = [&](seconds part) {
-    return part > s.behind && !launches ? part / (part - s.behind) : 0;
-  };
-  s.network = factor(candidate.exposed_communication);
-  s.kernels = factor(candidate.compute);
-  return s;
-}
-
-std::int64_t compute_bound_from(const cluster& c, const prediction& p, double share) {
-  constexpr int most = 10;
-  const std::int64_t unit = std::int64_t{2} * p.ranks;
-  std::int64_t shortest = 0;
-  auto problem = p.problem;
-  if (!problem.documents.empty() || problem.padding > 0) return shortest;
-  for (int doublings = most; doublings >= -most; --doublings) {
-    problem.sequence =
-        doublings >= 0 ? p.problem.sequence << doublings : p.problem.sequence >> -doublings;
-    if (problem.sequence % unit != 0 || !is_compute_bound(c, problem, p, share)) break;
-    shortest = problem.sequence;
-  }
-  return shortest;
-}
-
-bandwidth compute_bound_above(const std::function<cluster(bandwidth)>& at, const prediction& p,
-                              double share) {
-  constexpr double precise = 1.01;
-  double low = 1e8, high = 1e13;
-  const auto is_enough = [&](double rate) {
-    return is_compute_bound(at(bandwidth(rate)), p.problem, p, share);
-  };
-  if (!is_enough(high)) return {};
-  while (high / low > precise) {
-    const double middle = std::sqrt(low * high);
-    (is_enough(middle) ? high : low) = middle;
-  }
-  return bandwidth(high);
-}
-
-prediction launched_late(const cluster& c, const prediction& p) {
-  auto s = p.chosen;
-  s.launch = launch_order::compute_first;
-  return predict(c, part_of_batch(p.problem, p.data_parallel), s, p.ranks / p.data_parallel,
-                 pass_of(p));
 }
 
 }  // namespace attnsim

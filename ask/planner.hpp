@@ -44,6 +44,8 @@ struct rejection {
 };
 
 struct plan_result {
+  attention problem;  ///< as asked for
+  pass_kind pass = pass_kind::both;
   std::vector<prediction> candidates;  ///< feasible ones, best first; one a schedule and grid
   std::vector<rejection> rejected;     ///< what does not fit in memory or the algorithm refuses
   std::vector<prediction>
@@ -61,28 +63,5 @@ using plan_progress = std::function<void(std::size_t done, std::size_t wanted)>;
 /// `progress`, if any, is called with how many estimates and predictions are done and, as far as known, wanted. Throws
 /// infeasible when nothing fits; names what was nearest.
 plan_result plan(const cluster&, const plan_request&, const plan_progress& progress = {});
-
-/// How far a candidate is from another, better one, and what would have to be faster to close the gap.
-struct shortfall {
-  seconds behind;
-  double network =
-      0;  ///< factor by which exposed communication would have to shrink; 0: no factor would do
-  double kernels = 0;  ///< factor by which computation would have to shrink
-};
-shortfall to_catch_up(const prediction& candidate, const prediction& best);
-
-// Where a strategy becomes compute-bound: what is not computing is at most `share` of its time, all passes together, by
-// the closed form.
-
-/// The shortest sequence from which it is, doubling or halving the problem's up to 2^10 times; 0 if there is none.
-std::int64_t compute_bound_from(const cluster&, const prediction&, double share = 0.05);
-
-/// The lowest bandwidth above which it is, within 1 %, from 0.1 GB/s to 10 TB/s; 0 if there is none. `at` gives the cluster
-/// with that bandwidth.
-bandwidth compute_bound_above(const std::function<cluster(bandwidth)>& at, const prediction&,
-                              double share = 0.05);
-
-/// The candidate launched with kernels before the transfers that they are to hide.
-prediction launched_late(const cluster&, const prediction&);
 
 }  // namespace attnsim

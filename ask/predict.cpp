@@ -47,8 +47,7 @@ void use_estimate(const placed_schedule& i, pass_prediction& p) {
                   computes ? share : 1 - share};
 }
 
-void use_simulation(const placed_schedule& i, pass_prediction& p) {
-  const auto t = simulate(i);
+void use_timeline(const placed_schedule& i, const timeline& t, pass_prediction& p) {
   p.time = t.duration();
   p.compute = t.slowest().compute;
   p.exposed_communication = t.slowest().exposed_communication();
@@ -56,16 +55,50 @@ void use_simulation(const placed_schedule& i, pass_prediction& p) {
   p.bottleneck = find_bottleneck(i, t);
 }
 
-pass_prediction predict_pass(const placed_schedule& i, pass_kind pass, prediction_method by) {
-  pass_prediction p{.pass = pass, .memory = peak_memory(i.work())};
+/// Of the least certain transport that the schedule uses.
+double communication_uncertainty(const placed_schedule& i) {
+  double most = 0;
+  for (int pattern = 0; pattern < i.communication().patterns(); ++pattern) {
+    const auto transport = i.communication().transport(pattern);
+    most = std::max(most, i.on().device.communication_uncertainty(transport));
+  }
+  return most;
+}
+
+void set_interval(const placed_schedule& i, pass_prediction& p) {
+  const auto device = p.compute + p.exposed_communication;
+  const auto uncertain = p.compute * i.on().device.uncertainty.compute +
+                         p.exposed_communication * communication_uncertainty(i);
+  const auto of_host = i.on().host.uncertainty;
+  p.low = std::max(device - uncertain, p.host * (1 - of_host));
+  p.high = std::max(device + uncertain, p.host * (1 + of_host));
+}
+
+pass_prediction predict_pass(const placed_schedule& i, prediction_method by,
+                             const pass_simulator& simulated) {
+  pass_prediction p{.pass = i.program().pass, .memory = peak_memory(i.work())};
   count_bytes(i, p);
-  by == prediction_method::simulation ? use_simulation(i, p) : use_estimate(i, p);
+  by == prediction_method::simulation ? use_timeline(i, simulated(i), p) : use_estimate(i, p);
   p.host = host_time(i);
   if (p.host > p.time) {
     p.time = p.host;
     p.bottleneck = {"host", i.on().host.name, 1};
   }
+  set_interval(i, p);
   return p;
+}
+
+/// One pass after the others.
+void add(prediction& p, const pass_prediction& pass) {
+  p.time += pass.time;
+  p.low += pass.low;
+  p.high += pass.high;
+  p.compute += pass.compute;
+  p.exposed_communication += pass.exposed_communication;
+  p.host += pass.host;
+  p.most_bytes_sent += pass.most_bytes_sent;
+  p.mean_bytes_sent += pass.mean_bytes_sent;
+  p.peak_memory = std::max(p.peak_memory, pass.memory.peak);
 }
 
 void warn_of_host(prediction& p, const cluster& c) {
@@ -82,10 +115,25 @@ void warn_of_host(prediction& p, const cluster& c) {
       c.host.name, to_string(launches), to_string(device)));
 }
 
+/// A device that does not exist, and what the cluster's file guessed.
+void warn_of_guesses(prediction& p, const cluster& c) {
+  if (c.device.name == "ideal")
+    p.warnings.push_back("device ideal: no real device computes at its peak; device names one");
+  for (const auto& guess : c.assumed)
+    p.warnings.push_back("assumed in the cluster's file: " + guess);
+}
+
 void add_warnings(prediction& p, const cluster& c) {
+  warn_of_guesses(p, c);
   if (!p.feasible) {
     p.warnings.push_back(fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),
                                      to_string(c.device.memory)));
+  }
+  p.warnings.insert(p.warnings.end(), p.problem.notes.begin(), p.problem.notes.end());
+  if (p.chosen.tensor_parallel > 1) {
+    p.warnings.push_back(
+        fmt::format("attention alone: the all-reduces that tp {} needs after it are not counted",
+                    p.chosen.tensor_parallel));
   }
   if (p.problem.padding > 0) {
     auto computed = p.problem;
@@ -177,37 +225,24 @@ bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
   return {std::string(name_of(i.on().network.links()[link.link].kind)), name, link.utilisation};
 }
 
-/// Of the least certain transport that the schedule uses.
-double communication_uncertainty(const placed_schedule& i) {
-  double most = 0;
-  for (int pattern = 0; pattern < i.communication().patterns(); ++pattern) {
-    const auto transport = i.communication().transport(pattern);
-    most = std::max(most, i.on().device.communication_uncertainty(transport));
-  }
-  return most;
+prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
+                   pass_kind pass, prediction_method by) {
+  timeline latest;
+  return predict(c, a, s, ranks, pass, by,
+                 [&](const placed_schedule& i) -> const timeline& { return latest = simulate(i); });
 }
 
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
-                   pass_kind pass, prediction_method by) {
+                   pass_kind pass, prediction_method by, const pass_simulator& simulated) {
   check(a);
   prediction p{
       .cluster = c.name, .ranks = ranks, .by = by, .chosen = complete(s, a, ranks), .problem = a};
   for (const auto one : passes_of(pass)) {
-    const placed_schedule i(c, a, p.chosen, one);
-    p.passes.push_back(predict_pass(i, one, by));
-    const auto& latest = p.passes.back();
-    p.time += latest.time;
-    p.compute += latest.compute;
-    p.exposed_communication += latest.exposed_communication;
-    p.host += latest.host;
-    p.most_bytes_sent += latest.most_bytes_sent;
-    p.mean_bytes_sent += latest.mean_bytes_sent;
-    p.peak_memory = std::max(p.peak_memory, latest.memory.peak);
-    const auto device = latest.compute + latest.exposed_communication;
-    const auto uncertain = latest.compute * c.device.uncertainty.compute +
-                           latest.exposed_communication * communication_uncertainty(i);
-    p.low += std::max(device - uncertain, latest.host * (1 - c.host.uncertainty));
-    p.high += std::max(device + uncertain, latest.host * (1 + c.host.uncertainty));
+    const auto known = std::find_if(p.passes.begin(), p.passes.end(),
+                                    [&](const auto& earlier) { return earlier.pass == one; });
+    p.passes.push_back(
+        known != p.passes.end() ? *known : predict_pass({c, a, p.chosen, one}, by, simulated));
+    add(p, p.passes.back());
   }
   p.bottleneck =
       std::max_element(p.passes.begin(), p.passes.end(), [](const auto& x, const auto& y) {

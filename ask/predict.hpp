@@ -2,6 +2,7 @@
 // cluster, what bounds it, and whether it fits. Training (pass both) is the forward pass followed by the backward pass.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct pass_prediction {
   seconds time;  ///< the longer of the device's, compute and exposed communication, and the host's
   seconds compute;
   seconds exposed_communication;
-  seconds host;                ///< to launch it all (model/cost/host_time.hpp)
+  seconds host;       ///< to launch it all (model/cost/host_time.hpp)
+  seconds low, high;  ///< interval of the time that the profile's stated uncertainties give
   byte_count most_bytes_sent;  ///< by any rank
   double mean_bytes_sent = 0;
   memory_use memory;
@@ -64,9 +66,14 @@ struct prediction {
   std::vector<std::string> warnings;
 };
 
-/// `s` need not be completed. Throws as placed_schedule does.
+/// How a pass is simulated; the timeline is read before the next call.
+using pass_simulator = std::function<const timeline&(const placed_schedule&)>;
+
+/// `s` need not be completed. A pass that runs twice is predicted once. Throws as placed_schedule does.
 prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
                    prediction_method by = prediction_method::simulation);
+prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
+                   prediction_method by, const pass_simulator&);
 
 /// The largest number of visible pairs, times query heads, that a rank attends to in the forward pass, over the mean.
 double work_imbalance(const cluster&, const attention&, const strategy&);

@@ -2,16 +2,42 @@
 
 #include <fmt/format.h>
 
-#include "model/attention/model_shapes.hpp"
+#include "ask/predicted_run.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim::ask {
 namespace {
 
+/// Balanced under a causal mask; documents as frameworks lay them out.
+token_layout usual_tokens(const algorithm& of, const attention& a) {
+  if (a.mask == mask_kind::full || of.tokens == token_layout::contiguous)
+    return token_layout::contiguous;
+  return a.documents.empty() ? of.tokens : token_layout::zigzag;
+}
+
+/// The sequence, or each of its documents as frameworks do, grows to the next multiple of `unit`. Padding within documents is
+/// computed like other tokens.
+void pad(attention& a, std::int64_t unit) {
+  const auto rounded = [&](std::int64_t tokens) { return (tokens + unit - 1) / unit * unit; };
+  const auto before = a.sequence;
+  if (a.documents.empty()) {
+    a.sequence = rounded(a.sequence);
+    a.padding = a.sequence - before;
+    return;
+  }
+  check(a);
+  a.sequence = 0;
+  for (auto& length : a.documents) a.sequence += length = rounded(length);
+  if (a.sequence == before) return;
+  a.notes.push_back(fmt::format(
+      "documents padded to multiples of {}: {} of {} tokens are padding and computed like others",
+      unit, a.sequence - before, a.sequence));
+}
+
 /// The transposed order where it makes one kernel call of many.
 kv_order usual_order(const strategy& s, const algorithm& of) {
-  const bool square = s.rows == 0 || s.rows == s.cols;
+  const bool square = s.rows > 0 && s.rows == s.cols;
   const bool suits = of.transposes && s.tokens == token_layout::striped && square;
   return suits ? kv_order::transposed : kv_order::direct;
 }
@@ -32,29 +58,35 @@ int ranks_of(const question& q, const cluster& c) {
   return static_cast<int>(ranks);
 }
 
-attention problem_of(const question& q, std::int64_t unit) {
-  if (!q.sequence) throw input_error(asked("seq"), "is required");
+attention layer_of(const question& q) {
   attention a{.heads = 32};
-  if (!q.model.empty()) use_model_shape(a, q.model);
+  if (!q.model.empty()) {
+    use_model(a, q.model, q.layer);
+  } else if (q.layer == layer_kind::window) {
+    throw input_error(asked("layer"), "window", "expected a model that has such layers");
+  }
   if (q.heads) a.heads = *q.heads;
   if (q.model.empty()) a.kv_heads = a.heads;
   if (q.kv_heads) a.kv_heads = *q.kv_heads;
   if (q.head_dim) a.head_dim = *q.head_dim;
   a.batch = q.batch;
-  a.sequence = *q.sequence;
-  a.mask = q.mask;
-  a.window = q.window;
+  a.sequence = q.sequence.value_or(0);
+  a.mask = q.mask.value_or(a.mask);
+  a.window = q.window.value_or(a.mask == mask_kind::full ? 0 : a.window);
   a.documents = q.documents;
   a.dtype = q.dtype;
-  if (q.pad) {
-    a.padding = (unit - a.sequence % unit) % unit;
-    a.sequence += a.padding;
-  }
+  return a;
+}
+
+attention problem_of(const question& q, std::int64_t unit) {
+  if (!q.sequence) throw input_error(asked("seq"), "is required");
+  auto a = layer_of(q);
+  if (q.pad) pad(a, unit);
   check(a);
   return a;
 }
 
-strategy strategy_of(const question& q, mask_kind mask) {
+strategy strategy_of(const question& q, const attention& a) {
   const auto& described = find_algorithm(q.schedule);
   strategy s;
   s.schedule = q.schedule;
@@ -62,8 +94,7 @@ strategy strategy_of(const question& q, mask_kind mask) {
   if (q.grid) std::tie(s.rows, s.cols) = *q.grid;
   s.ulysses = static_cast<int>(q.ulysses.value_or(0));
   s.tensor_parallel = static_cast<int>(q.tensor_parallel);
-  const auto usual = mask == mask_kind::full ? token_layout::contiguous : described.tokens;
-  s.tokens = q.tokens.value_or(usual);
+  s.tokens = q.tokens.value_or(usual_tokens(described, a));
   s.placement = q.placement.value_or(described.placement);
   s.reduction = q.reduction.value_or(s.reduction);
   s.merges = q.merges.value_or(s.merges);
@@ -76,7 +107,7 @@ strategy strategy_of(const question& q, mask_kind mask) {
 
 plan_request plan_of(const question& q, const attention& problem, int ranks,
                      std::vector<std::string> schedules) {
-  plan_request request{.problem = problem, .fixed = strategy_of(q, problem.mask)};
+  plan_request request{.problem = problem, .fixed = strategy_of(q, problem)};
   request.fix_tokens = q.tokens.has_value();
   request.fix_placement = q.placement.has_value();
   request.fix_grid = q.grid.has_value();
@@ -92,10 +123,7 @@ plan_request plan_of(const question& q, int ranks, std::vector<std::string> sche
 }
 
 prediction predict(const question& q, const cluster& c) {
-  const int ranks = ranks_of(q, c);
-  const auto chosen = strategy_of(q, q.mask);
-  const auto problem = problem_of(q, layout_unit(chosen.tokens, ranks));
-  return attnsim::predict(c, problem, chosen, ranks, q.pass, q.by);
+  return predicted_run(q, c).prediction();
 }
 
 }  // namespace attnsim::ask

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,12 +15,13 @@
 #include "ask/planner.hpp"
 #include "ask/predict.hpp"
 #include "model/attention/attention.hpp"
+#include "model/attention/model_shapes.hpp"
 #include "model/cluster/cluster.hpp"
 #include "model/schedule/strategy.hpp"
 
 namespace attnsim::ask {
 
-/// Empty values are chosen: heads by the model, tokens by the schedule, the grid by the planner or the schedule.
+/// Empty values are chosen: heads, mask and window by the model, tokens by the schedule, the grid by the planner or the schedule.
 struct question {
   std::string cluster;  ///< a shipped name or a file
   cluster_overrides overrides;
@@ -30,8 +32,9 @@ struct question {
   std::int64_t batch = 1;
   std::optional<std::int64_t> heads, kv_heads, head_dim;
   std::string model;
-  mask_kind mask = mask_kind::causal;
-  std::int64_t window = 0;  ///< tokens
+  layer_kind layer = layer_kind::full;  ///< of a model that has both
+  std::optional<mask_kind> mask;
+  std::optional<std::int64_t> window;  ///< tokens
   data_type dtype = data_type::bf16;
   pass_kind pass = pass_kind::both;
   bool pad = false;
@@ -80,18 +83,25 @@ void set(question&, std::string_view name, const std::string& text);
 /// The same by a field's name or, by its path, a key of the cluster file; "cluster" is the cluster's name.
 void set_key(question&, const std::string& key, const std::string& text);
 
+/// The fields that are given, in the table's order, but for those left out: "seq=4096 heads=8".
+std::string written(const question&, std::initializer_list<std::string_view> left_out = {});
+
 /// Throws as read_cluster of model/cluster/cluster.hpp.
 cluster cluster_of(const question&);
 
 /// All devices unless asked for fewer. Throws infeasible when the cluster has not so many.
 int ranks_of(const question&, const cluster&);
 
-/// When padding is asked for, the sequence grows to the next multiple of `unit` tokens. Throws as check() does.
+/// Not checked, without padding, of no tokens where none are given.
+attention layer_of(const question&);
+
+/// When padding is asked for, the sequence, or each document, grows to the next multiple of `unit` tokens. Throws as check()
+/// does.
 attention problem_of(const question&, std::int64_t unit);
 
 /// What is not given: the schedule's usual tokens and placement, contiguous tokens under a full mask, the transposed order
-/// where a schedule's paper has it and it applies. Not completed (model/schedule/algorithms/schedules.hpp).
-strategy strategy_of(const question&, mask_kind);
+/// of striped tokens on a square grid where a paper has it. Not completed (model/schedule/algorithms/schedules.hpp).
+strategy strategy_of(const question&, const attention&);
 
 /// A plan that keeps what the strategy's fields give; schedules by name, none: all.
 plan_request plan_of(const question&, int ranks, std::vector<std::string> schedules);

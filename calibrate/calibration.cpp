@@ -7,6 +7,7 @@
 #include "calibrate/fitting.hpp"
 #include "calibrate/predicted.hpp"
 #include "model/error.hpp"
+#include "model/median.hpp"
 
 namespace attnsim {
 namespace {
@@ -24,11 +25,10 @@ void fit_intervals(fitting& f) {
 }  // namespace
 
 kernel_profile& fitting::kernel(const std::string& measured) {
-  const auto known = profile_kernel(profile(), measured);
   for (auto& k : profile().kernels) {
-    if (k.name == known) return k;
+    if (k.name == measured) return k;
   }
-  profile().kernels.push_back({.name = measured == "cuda" ? "attnsim-cuda" : measured});
+  profile().kernels.push_back({.name = measured});
   return profile().kernels.back();
 }
 
@@ -46,12 +46,6 @@ void fitting::name_outliers(const linear_fit& fit, const std::vector<std::string
     result.outliers.push_back(
         fmt::format("{}: fitted {:+.0f} % off", names[i], 100 * fit.residuals[i]));
   }
-}
-
-double quantile(std::vector<double> values, double share) {
-  const auto place = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + place, values.end());
-  return values[static_cast<std::size_t>(place)];
 }
 
 double interval_of(const std::vector<double>& residuals) {

@@ -23,8 +23,8 @@ std::string quoted(const std::string& s) {
   }
   return result + "'";
 }
-std::string_view text(occupancy_kind kind) {
-  return kind == occupancy_kind::persistent ? "persistent" : "waves";
+std::string_view text(block_scheduling kind) {
+  return kind == block_scheduling::persistent ? "persistent" : "waves";
 }
 
 std::string sizes(const std::vector<double>& values) {
@@ -66,7 +66,7 @@ std::string text(const kernel_law& l) {
 std::string text(const kernel_profile& k) {
   std::string result =
       fmt::format("  - name: {}\n    source: {}\n    occupancy: {{forward: {}, backward: {}}}\n",
-                  k.name, quoted(k.source), text(k.occupancy), text(k.backward_occupancy));
+                  k.name, quoted(k.source), text(k.scheduling), text(k.backward_scheduling));
   if (k.boost != 1) result += fmt::format("    boost: {:.4g}\n", k.boost);
   if (k.staircase) result += "    staircase: true\n";
   if (!k.laws.empty()) result += "    laws:\n";
@@ -94,8 +94,7 @@ std::string text(const transport_profile& t) {
       "{}, channels: {}",
       t.efficiency, t.one_way_efficiency, t.collective_efficiency, t.all_reduce_efficiency,
       text(t.latency), text(t.collective_latency), text(t.step_latency), t.channels);
-  if (t.all_to_all_efficiency > 0)
-    result += fmt::format(", all_to_all_efficiency: {:.4g}", t.all_to_all_efficiency);
+  if (t.crowding > 0) result += fmt::format(", crowding: {:.4g}", t.crowding);
   if (t.shared_efficiency > 0)
     result += fmt::format(", shared_efficiency: {:.4g}", t.shared_efficiency);
   if (t.collective_shared_efficiency > 0)
@@ -139,7 +138,8 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
                           d.uncertainty.compute, d.uncertainty.communication);
   }
   result += "transports:\n";
-  for (const auto kind : {link_kind::nvlink, link_kind::pcie, link_kind::network})
+  for (const auto kind :
+       {link_kind::nvlink, link_kind::pcie, link_kind::host_memory, link_kind::network})
     result += fmt::format("  {}:\n    {}\n", name_of(kind), text(d.transport(kind)));
   if (!d.kernels.empty()) result += "kernels:\n";
   for (const auto& k : d.kernels) result += text(k);

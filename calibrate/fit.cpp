@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calibrate/measurements.hpp"
+#include "model/median.hpp"
 
 namespace attnsim {
 namespace {

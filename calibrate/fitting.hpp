@@ -51,8 +51,6 @@ void fit_transports(fitting&);
 /// Both at once, and runs from idle; after the others.
 void fit_interference(fitting&);
 
-/// The value below which a share of the values lies.
-double quantile(std::vector<double> values, double share);
 /// The half-width within which 90 % of the residuals lie, at least 1 %.
 double interval_of(const std::vector<double>& residuals);
 

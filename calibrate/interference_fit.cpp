@@ -7,6 +7,7 @@
 #include <map>
 
 #include "calibrate/predicted.hpp"
+#include "model/median.hpp"
 
 namespace attnsim {
 namespace {
@@ -97,7 +98,7 @@ class interference_fits {
     std::map<link_kind, std::vector<double>> slowdowns;
     std::map<std::pair<std::string, pass_kind>, std::vector<double>> waits;
     f_.each<overlap_point>([&](const auto& p, const auto& m, const auto& set) {
-      if (!set.on || p.transfer.processors > 0) return;
+      if (!set.on || p.transfer.channels > 0) return;
       const auto flow = flow_of(p.transfer, *set.on);
       const double alone = std::find_if(idle.begin(), idle.end(), [&](const auto& k) {
                              return k.first == p.kernel;
@@ -109,12 +110,13 @@ class interference_fits {
       }
       const double beside =
           std::min(transfer - f_.profile().idle_start.launch_communication.value(), kernel);
-      const double lost = kernel - alone;
+      const double lost = kernel - alone;  // beside x (1 - 1 / slowdown), as sim/kernel_run has it
       constexpr double enough = 0.1;
       if (beside > enough * kernel && lost < 0.5 * beside)
         slowdowns[flow.transport].push_back(beside / (beside - lost));
     });
-    for (const auto kind : {link_kind::nvlink, link_kind::pcie, link_kind::network}) {
+    for (const auto kind :
+         {link_kind::nvlink, link_kind::pcie, link_kind::host_memory, link_kind::network}) {
       const auto name = fmt::format("transports.{}.slowdown", name_of(kind));
       const auto& list = slowdowns[kind];
       if (list.size() < 4) {
@@ -126,16 +128,16 @@ class interference_fits {
                 fmt::format(", half between {:.3f} and {:.3f}", quantile(list, 0.25),
                             quantile(list, 0.75)));
     }
-    for (const auto& [key, list] : waits) set_occupancy(key.first, key.second, list);
+    for (const auto& [key, list] : waits) set_scheduling(key.first, key.second, list);
   }
 
   /// A transfer launched second ends before the kernel only where it gets in between thread blocks.
-  void set_occupancy(const std::string& name, pass_kind pass, const std::vector<double>& waits) {
+  void set_scheduling(const std::string& name, pass_kind pass, const std::vector<double>& waits) {
     auto& kernel = f_.kernel(name);
-    const auto found = median(waits) < 0.9 ? occupancy_kind::waves : occupancy_kind::persistent;
-    (pass == pass_kind::forward ? kernel.occupancy : kernel.backward_occupancy) = found;
+    const auto found = median(waits) < 0.9 ? block_scheduling::waves : block_scheduling::persistent;
+    (pass == pass_kind::forward ? kernel.scheduling : kernel.backward_scheduling) = found;
     f_.fitted(fmt::format("kernel {} occupancy, {}", kernel.name, name_of(pass)),
-              found == occupancy_kind::waves ? "waves" : "persistent", waits.size(),
+              found == block_scheduling::waves ? "waves" : "persistent", waits.size(),
               fmt::format(", a transfer launched second ends at {:.2f} of the kernel (median)",
                           median(waits)));
   }

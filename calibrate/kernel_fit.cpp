@@ -10,6 +10,7 @@
 
 #include "calibrate/predicted.hpp"
 #include "model/error.hpp"
+#include "model/median.hpp"
 
 namespace attnsim {
 namespace {

@@ -37,7 +37,7 @@ class plan {
  private:
   bool fits() const { return request_.set == point_set::fit; }
   bool quick() const { return request_.effort == effort_kind::quick; }
-  bool on_host() const { return request_.kernels.front() == "cpu"; }
+  bool on_host() const { return request_.kernels.front().on_host; }
 
   void add(kernel_point p) {
     for (const auto pass : passes) {
@@ -49,17 +49,16 @@ class plan {
   // --- Kernels ------------------------------------------------------------------------------------
 
   /// Blocks of every shape for one head dimension; squares alone, which need less time, for what changes them little.
-  void fit_kernel(const std::string& kernel) {
-    if (kernel == "cpu") return add_squares(kernel, {32, 64}, 2, 2, 64);
+  void fit_kernel(const kernel_to_measure& kernel) {
+    if (kernel.on_host) return add_squares(kernel, {32, 64}, 2, 2, 64);
     const std::vector<std::int64_t> sides{1024, 4096, 16384};
     const std::vector<std::int64_t> sizes =
         quick() ? sides : std::vector<std::int64_t>{512, 1024, 2048, 4096, 8192, 16384};
-    // cuDNN takes its time to build a plan for each shape.
-    const auto& rectangles = kernel == "cudnn" ? sides : sizes;
+    const auto& rectangles = kernel.prepares_shapes ? sides : sizes;
     for (const auto rows : rectangles) {
       for (const auto cols : rectangles) {
         if (rows != cols)
-          add({.kernel = kernel, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
+          add({.kernel = kernel.name, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
       }
     }
     add_squares(kernel, sizes, 32, 32, 128);
@@ -72,11 +71,11 @@ class plan {
     add_squares(kernel, {1024, 4096}, 20, 20, 64);
     for (const auto& [rows, cols] :
          {std::pair{1024, 4096}, {4096, 1024}, {4096, 16384}, {16384, 4096}})
-      add({.kernel = kernel, .heads = 32, .kv_heads = 8, .rows = rows, .cols = cols});
+      add({.kernel = kernel.name, .heads = 32, .kv_heads = 8, .rows = rows, .cols = cols});
   }
 
-  void check_kernel(const std::string& kernel) {
-    if (kernel == "cpu") return add_squares(kernel, {48}, 2, 2, 64);
+  void check_kernel(const kernel_to_measure& kernel) {
+    if (kernel.on_host) return add_squares(kernel, {48}, 2, 2, 64);
     const std::vector<std::int64_t> sizes =
         quick() ? std::vector<std::int64_t>{1664, 6400}
                 : std::vector<std::int64_t>{1664, 3072, 6400, 8960, 12800};
@@ -94,16 +93,16 @@ class plan {
                                      {7000, 3500},
                                      {1536, 19456},
                                      {19456, 1536}}) {
-      add({.kernel = kernel, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
-      add({.kernel = kernel, .heads = 28, .kv_heads = 7, .rows = rows, .cols = cols});
+      add({.kernel = kernel.name, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
+      add({.kernel = kernel.name, .heads = 28, .kv_heads = 7, .rows = rows, .cols = cols});
     }
   }
 
-  void add_squares(const std::string& kernel, const std::vector<std::int64_t>& sizes, int heads,
-                   int kv_heads, int head_dim) {
+  void add_squares(const kernel_to_measure& kernel, const std::vector<std::int64_t>& sizes,
+                   int heads, int kv_heads, int head_dim) {
     for (const auto size : sizes) {
       for (const auto mask : {mask_kind::full, mask_kind::causal}) {
-        add({.kernel = kernel,
+        add({.kernel = kernel.name,
              .mask = mask,
              .heads = heads,
              .kv_heads = kv_heads,
@@ -188,19 +187,19 @@ class plan {
 
   // --- Both at once -------------------------------------------------------------------------------
 
-  void add_overlaps(const std::string& kernel) {
-    const auto sizes = kernel == "cpu" ? std::vector<std::int64_t>{64}
-                       : fits()        ? std::vector<std::int64_t>{4096, 8192}
-                                       : std::vector<std::int64_t>{6400, 10240};
-    const auto transfers = kernel == "cpu" ? std::vector<std::int64_t>{1 << 16}
-                           : fits()        ? std::vector<std::int64_t>{16 << 20, 128 << 20}
-                                           : std::vector<std::int64_t>{40 << 20, 112 << 20};
-    const auto processors = quick() || kernel == "cpu" ? std::vector<int>{0}
-                            : fits()                   ? std::vector<int>{0, 2, 8, 32}
-                                                       : std::vector<int>{0, 3, 20};
+  void add_overlaps(const kernel_to_measure& kernel) {
+    const auto sizes = kernel.on_host ? std::vector<std::int64_t>{64}
+                       : fits()       ? std::vector<std::int64_t>{4096, 8192}
+                                      : std::vector<std::int64_t>{6400, 10240};
+    const auto transfers = kernel.on_host ? std::vector<std::int64_t>{1 << 16}
+                           : fits()       ? std::vector<std::int64_t>{16 << 20, 128 << 20}
+                                          : std::vector<std::int64_t>{40 << 20, 112 << 20};
+    const auto channels = quick() || kernel.on_host ? std::vector<int>{0}
+                          : fits()                  ? std::vector<int>{0, 2, 8, 32}
+                                                    : std::vector<int>{0, 3, 20};
     for (const auto size : sizes) {
       for (const auto bytes : transfers) {
-        for (const auto count : processors) {
+        for (const auto count : channels) {
           const auto kinds = count == 0
                                  ? std::vector{transfer_kind::exchange, transfer_kind::all_gather,
                                                transfer_kind::reduce_scatter}
@@ -211,22 +210,22 @@ class plan {
     }
   }
 
-  void add_overlap(const std::string& kernel, std::int64_t size, transfer_kind kind,
-                   std::int64_t bytes, int processors) {
+  void add_overlap(const kernel_to_measure& kernel, std::int64_t size, transfer_kind kind,
+                   std::int64_t bytes, int channels) {
     const transfer_point transfer{
-        .operation = kind, .members = request_.ranks, .processors = processors, .bytes = bytes};
+        .operation = kind, .members = request_.ranks, .channels = channels, .bytes = bytes};
     if (bytes > request_.largest_transfer) return;
-    if (processors > 0 &&
+    if (channels > 0 &&
         std::find(points_.begin(), points_.end(), measured_point(transfer)) == points_.end())
       points_.push_back(transfer);
     for (const auto pass : passes) {
-      if (processors > 0 && pass == pass_kind::backward) continue;
+      if (channels > 0 && pass == pass_kind::backward) continue;
       for (const auto order : {launch_order::communication_first, launch_order::compute_first}) {
-        points_.push_back(overlap_point{.kernel = {.kernel = kernel,
+        points_.push_back(overlap_point{.kernel = {.kernel = kernel.name,
                                                    .pass = pass,
-                                                   .heads = kernel == "cpu" ? 2 : 32,
-                                                   .kv_heads = kernel == "cpu" ? 2 : 32,
-                                                   .head_dim = kernel == "cpu" ? 64 : 128,
+                                                   .heads = kernel.on_host ? 2 : 32,
+                                                   .kv_heads = kernel.on_host ? 2 : 32,
+                                                   .head_dim = kernel.on_host ? 64 : 128,
                                                    .rows = size,
                                                    .cols = size},
                                         .transfer = transfer,

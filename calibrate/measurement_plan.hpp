@@ -19,12 +19,18 @@ enum class point_kind { kernel, memory, transfer, overlap };
 std::string_view name_of(point_kind);
 point_kind parse_point_kind(std::string_view);
 
+struct kernel_to_measure {
+  std::string name;              ///< as a device profile has it
+  bool on_host = false;          ///< small shapes alone
+  bool prepares_shapes = false;  ///< the first call of a shape takes long: fewer rectangles
+};
+
 struct measurement_request {
   effort_kind effort = effort_kind::full;
   point_set set = point_set::fit;
   std::vector<point_kind> kinds{point_kind::kernel, point_kind::memory, point_kind::transfer,
                                 point_kind::overlap};
-  std::vector<std::string> kernels;  ///< whose points: cuda, cudnn, cpu; empty: transfers only
+  std::vector<kernel_to_measure> kernels;  ///< empty: transfers only
   int ranks = 1;
   std::int64_t largest_transfer = std::int64_t{1} << 30;  ///< bytes of a slot
 };

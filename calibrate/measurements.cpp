@@ -3,18 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "model/error.hpp"
+#include "model/median.hpp"
 #include "model/named.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr auto schema = "attnsim.measurements.1";
+constexpr auto schema = "attnsim.measurements.2";
 
 constexpr name_table<transfer_kind, 6> transfer_kinds{
     {{transfer_kind::send, "send"},
@@ -43,7 +46,7 @@ ordered_json fields(const transfer_point& p) {
   return {{"operation", name_of(p.operation)},
           {"members", p.members},
           {"stride", p.stride},
-          {"processors", p.processors},
+          {"channels", p.channels},
           {"bytes", p.bytes},
           {"also", p.also},
           {"at_once", p.at_once}};
@@ -134,10 +137,25 @@ transfer_point read_transfer(const reader& r) {
   return {.operation = r.named("operation", parse_transfer_kind),
           .members = static_cast<int>(r.count("members", 2)),
           .stride = static_cast<int>(r.count("stride")),
-          .processors = static_cast<int>(r.count("processors", 0)),
+          .channels = static_cast<int>(r.count("channels", 0)),
           .bytes = r.count("bytes", 0),
           .also = r.has("also") ? r.count("also", 0) : 0,
           .at_once = r.has("at_once") ? static_cast<int>(r.count("at_once")) : 1};
+}
+
+overlap_point read_overlap(const reader& r) {
+  const auto kernel = r.object("kernel"), transfer = r.object("transfer");
+  const overlap_point p{.kernel = read_kernel(kernel),
+                        .transfer = read_transfer(transfer),
+                        .order = r.named("launch_order", parse_launch_order)};
+  if (p.kernel.rows != p.kernel.cols)
+    kernel.fail("cols", p.kernel.cols, fmt::format("expected as many as rows, {}", p.kernel.rows));
+  const auto allowed = {transfer_kind::exchange, transfer_kind::all_gather,
+                        transfer_kind::reduce_scatter};
+  if (std::find(allowed.begin(), allowed.end(), p.transfer.operation) == allowed.end())
+    transfer.fail("operation", name_of(p.transfer.operation),
+                  "expected one of: exchange, all_gather, reduce_scatter");
+  return p;
 }
 
 measured_point read_point(const reader& r) {
@@ -151,11 +169,9 @@ measured_point read_point(const reader& r) {
                         .head_dim = r.count("head_dim")};
   }
   if (kind == "overlap") {
-    return overlap_point{.kernel = read_kernel(r.object("kernel")),
-                         .transfer = read_transfer(r.object("transfer")),
-                         .order = r.named("launch_order", parse_launch_order)};
+    return read_overlap(r);
   }
-  r.fail("kind", kind, "expected one of: kernel, memory, transfer, overlap");
+  r.fail("kind", kind, expected_one_of(kind, {"kernel", "memory", "transfer", "overlap"}));
 }
 
 measurement read_measurement(const reader& r) {
@@ -182,7 +198,7 @@ std::string sizes(const transfer_point& p) {
   std::string text =
       fmt::format("{} of {} bytes, {} ranks", name_of(p.operation), p.bytes, p.members);
   if (p.stride > 1) text += fmt::format(" {} apart", p.stride);
-  if (p.processors > 0) text += fmt::format(", {} multiprocessors", p.processors);
+  if (p.channels > 0) text += fmt::format(", {} channels", p.channels);
   if (p.also > 0) text += fmt::format(", and {} bytes", p.also);
   if (p.at_once > 1) text += fmt::format(", {} at once", p.at_once);
   return text;
@@ -257,8 +273,14 @@ measurements read_measurements(const std::string& path) {
     throw input_error(path + ": expected numbers that a double holds");
   }
   const reader root(file, path);
-  if (const auto found = root.text("schema"); found != schema)
+  if (const auto found = root.text("schema"); found == "attnsim.measurements.1") {
+    throw input_error(path + ": schema", found,
+                      fmt::format("expected {}, where kernels have a device profile's names "
+                                  "(attnsim-cuda, cudnn-9.19) and processors are channels",
+                                  schema));
+  } else if (found != schema) {
     throw input_error(path + ": schema", found, fmt::format("expected {}", schema));
+  }
   measurements all;
   all.environment = root.get<std::map<std::string, std::string>>("environment", "expected texts");
   const auto& points = file["points"];
@@ -270,11 +292,19 @@ measurements read_measurements(const std::string& path) {
   return all;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+std::string part_of(const measured_point& point) {
+  struct {
+    std::string operator()(const kernel_point&) const { return "kernels"; }
+    std::string operator()(const memory_point&) const { return "memory"; }
+    std::string operator()(const transfer_point& p) const {
+      return p.operation == transfer_kind::send || p.operation == transfer_kind::exchange ||
+                     p.operation == transfer_kind::all_to_all
+                 ? "transfers"
+                 : "collectives";
+    }
+    std::string operator()(const overlap_point&) const { return "overlap"; }
+  } part;
+  return std::visit(part, point);
 }
 
 }  // namespace attnsim

@@ -1,12 +1,12 @@
 // What `attnsim measure` writes and `attnsim calibrate` reads: points (what was timed) with their samples.
 //
-//   {"schema": "attnsim.measurements.1",
+//   {"schema": "attnsim.measurements.2",
 //    "environment": {"card": "NVIDIA H100 80GB HBM3", "nccl": "2.28.9", ...},
 //    "points": [
-//      {"kind": "kernel", "kernel": "cudnn", "pass": "forward", "mask": "full", "batch": 1, "heads": 32, "kv_heads": 32,
+//      {"kind": "kernel", "kernel": "cudnn-9.19", "pass": "forward", "mask": "full", "batch": 1, "heads": 32, "kv_heads": 32,
 //       "head_dim": 128, "rows": 8192, "cols": 8192, "samples": {"time_s": [...], "launch_s": [...]}},
 //      {"kind": "memory", "operation": "merge", "tokens": 8192, "heads": 32, "head_dim": 128, "samples": ...},
-//      {"kind": "transfer", "operation": "all_gather", "members": 2, "stride": 1, "processors": 0, "bytes": 4096, ...},
+//      {"kind": "transfer", "operation": "all_gather", "members": 2, "stride": 1, "channels": 0, "bytes": 4096, ...},
 //      {"kind": "overlap", "kernel": {...}, "transfer": {...}, "launch_order": "compute-first", ...}]}
 //
 // A sample is what the slowest rank took, in seconds. bf16 throughout.
@@ -25,7 +25,7 @@ namespace attnsim {
 /// One call of an attention kernel, one behind the other on an idle machine. A causal block has the same tokens on both
 /// sides, or the last `rows` of `cols` tokens.
 struct kernel_point {
-  std::string kernel;  ///< validate/devices.hpp: cpu, cuda, cudnn
+  std::string kernel;  ///< of a device profile, with its version: attnsim-cuda, cudnn-9.19
   pass_kind pass = pass_kind::forward;
   mask_kind mask = mask_kind::full;
   std::int64_t batch = 1;
@@ -61,7 +61,7 @@ struct transfer_point {
   transfer_kind operation = transfer_kind::send;
   int members = 2;
   int stride = 1;
-  int processors = 0;      ///< multiprocessors allowed; 0: the transport's choice
+  int channels = 0;        ///< allowed, each on a multiprocessor; 0: the transport's choice
   std::int64_t bytes = 0;  ///< of a slot: what a member sends another, contributes, or keeps
   std::int64_t also =
       0;            ///< bytes of a second message that a send or exchange has in the same group
@@ -70,7 +70,7 @@ struct transfer_point {
   bool operator==(const transfer_point&) const = default;
 };
 
-/// Both, launched in this order on idle devices.
+/// Both, launched in this order on idle devices: a square block beside an exchange, an all-gather or a reduce-scatter.
 struct overlap_point {
   kernel_point kernel;
   transfer_point transfer;
@@ -82,7 +82,7 @@ struct overlap_point {
 using measured_point = std::variant<kernel_point, memory_point, transfer_point, overlap_point>;
 
 /// By name: time_s; launch_s, for which the host's thread was busy launching; of an overlap also kernel_s and transfer_s,
-/// each from its own launch to its end.
+/// each to its end, from when the host begins to launch it.
 using sample = std::map<std::string, double>;
 
 struct measurement {
@@ -103,10 +103,11 @@ struct measurements {
 /// One line a point, for messages: "kernel cudnn forward full 32 heads of 128, 8192 x 8192".
 std::string describe(const measured_point&);
 
+/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives" or "overlap".
+std::string part_of(const measured_point&);
+
 std::string to_json(const measurements&);
 /// Throws input_error naming file, point, key and value.
 measurements read_measurements(const std::string& path);
-
-double median(std::vector<double>);
 
 }  // namespace attnsim

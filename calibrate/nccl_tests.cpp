@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include "model/error.hpp"
+#include "model/read_file.hpp"
 
 namespace attnsim {
 namespace {
@@ -61,16 +61,17 @@ struct place {
   }
 };
 
+constexpr std::size_t longest_line = 4096;  ///< that std::regex takes; a command may be longer
+
 class log_reader {
  public:
-  explicit log_reader(const std::string& path) : at_{path} {}
+  explicit log_reader(const std::string& name) : at_{name} {}
 
-  nccl_tests_log run() {
-    std::ifstream file(at_.file);
-    if (!file) throw input_error(at_.file + ": cannot be read");
-    for (std::string line; std::getline(file, line);) {
+  nccl_tests_log run(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
       ++at_.line;
-      read(without_prefix(line));
+      read(line.size() < longest_line ? without_prefix(line) : line);
     }
     if (log_.operation.empty()) log_.operation = operation_in(lower(at_.file));
     if (log_.operation.empty())
@@ -106,17 +107,34 @@ class log_reader {
   }
 
   void read(const std::string& line) {
+    find_operation(line);
+    if (line.size() >= longest_line) return;
     const auto cells = split(line);
     if (cells.empty()) return;
     if (cells[0].starts_with('#')) return read_comment(line, cells);
-    if (cells[0].find_first_not_of("0123456789") == std::string::npos) read_row(line, cells);
+    const auto is_whole = [&](std::size_t i) {
+      return i < cells.size() && cells[i].find_first_not_of("0123456789") == std::string::npos;
+    };
+    const bool below_header = columns_ > 0;
+    if (is_whole(0) && (below_header || is_whole(1))) read_row(line, cells);
+  }
+
+  /// In the command or a comment, the first that tells it.
+  void find_operation(const std::string& line) {
+    if (!log_.operation.empty()) return;
+    constexpr const char* letters = "abcdefghijklmnopqrstuvwxyz_";
+    const auto word_at = [&](std::size_t begin) {
+      const auto end = std::min(line.find_first_not_of(letters, begin), line.size());
+      return operation_in(line.substr(begin, end - begin));
+    };
+    if (const auto at = line.find("op="); at != std::string::npos) log_.operation = word_at(at + 3);
+    const auto end = line.find("_perf");
+    if (log_.operation.empty() && end != std::string::npos)
+      log_.operation = word_at(line.find_last_not_of(letters, end) + 1);
   }
 
   void read_comment(const std::string& line, const words& cells) {
-    static const std::regex named("op=([a-z_]+)|([a-z_]+)_perf");
     std::smatch found;
-    if (log_.operation.empty() && std::regex_search(line, found, named))
-      log_.operation = operation_in(found[1].matched ? found[1] : found[2]);
     static const std::regex device(R"(Rank\s+[0-9]+ .* on\s+(\S+) device)");
     if (std::regex_search(line, found, device)) {
       ++log_.ranks;
@@ -163,14 +181,12 @@ class log_reader {
 
 class table_reader {
  public:
-  explicit table_reader(const std::string& path) : at_{path} {}
+  explicit table_reader(const std::string& name) : at_{name} {}
 
-  nccl_tests_log run() {
-    std::ifstream file(at_.file);
-    if (!file) throw input_error(at_.file + ": cannot be read");
-    for (std::string line; std::getline(file, line);) {
+  nccl_tests_log run(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
       ++at_.line;
-      if (line.ends_with('\r')) line.pop_back();
       if (line.empty() || line.starts_with('#')) continue;
       const auto cells = split_at_commas(line);
       if (column_.empty()) {
@@ -239,7 +255,12 @@ class table_reader {
 }  // namespace
 
 nccl_tests_log read_nccl_tests(const std::string& path) {
-  return path.ends_with(".csv") ? table_reader(path).run() : log_reader(path).run();
+  return read_nccl_tests(path, read_file(path));
+}
+
+nccl_tests_log read_nccl_tests(const std::string& name, const std::string& text) {
+  const bool is_table = name.ends_with(".csv") || name.ends_with(".csv.gz");
+  return is_table ? table_reader(name).run(text) : log_reader(name).run(text);
 }
 
 }  // namespace attnsim

@@ -6,8 +6,8 @@
 //   size count type             ...
 // Lines may carry what mpirun puts before them ("0: ", "[1,0]<stdout>:"). Cells may be N/A. Rows of size 0, which
 // all-gather and its like print for sizes too small for all ranks, are left out: their time is of nothing.
-// The operation stands in the log ("op=all_gather", "all_gather_perf") or in the file's name; ranks and nodes are counted
-// under "# Using devices".
+// The operation stands in the log ("op=all_gather", "all_gather_perf", also in a line that is the command itself) or in the
+// file's name; ranks and nodes are counted under "# Using devices".
 //
 // A CSV has a header with at least op, ranks, size_bytes and time_us; lines that begin with '#' are comments.
 #pragma once
@@ -44,5 +44,7 @@ struct nccl_tests_log {
 /// A log or, where it ends in .csv, a table. Throws input_error naming file, line, column and value: cells that are no
 /// numbers, rows of another number of cells, no rows, wrong results (#wrong above 0).
 nccl_tests_log read_nccl_tests(const std::string& path);
+/// The same of a text that is read already.
+nccl_tests_log read_nccl_tests(const std::string& name, const std::string& text);
 
 }  // namespace attnsim

@@ -6,13 +6,14 @@
 #include <bit>
 #include <cmath>
 
+#include "calibrate/overlap.hpp"
 #include "model/error.hpp"
 
 namespace attnsim {
 namespace {
 
 seconds kernel_alone(const kernel_point& p, const device_profile& device) {
-  return kernel_time(device, device.kernel(profile_kernel(device, p.kernel)), call_of(p));
+  return kernel_time(device, device.kernel(nearest_kernel(device, p.kernel)), call_of(p));
 }
 
 seconds memory_alone(const memory_point& p, const device_profile& device) {
@@ -33,42 +34,6 @@ seconds transfer_alone(const transfer_point& p, const cluster& c) {
   return time_alone(c, std::span(&all, 1));
 }
 
-/// The device and the run of a kernel and a transfer that are launched together.
-struct overlap {
-  double kernel, transfer;  ///< alone
-  double slowdown;
-  double parts;
-  double launch, launch_communication;
-
-  /// What is left of the kernel when `beside` seconds of transfer begin takes so long.
-  double slowed(double left, double beside) const {
-    return left * slowdown <= beside ? left * slowdown : left + beside * (1 - 1 / slowdown);
-  }
-  double communication_first() const {
-    const double begin = launch_communication + launch, end = launch_communication + transfer;
-    return std::max(begin + slowed(kernel, std::max(0.0, end - begin)), end);
-  }
-  double compute_first() const {
-    const double part = kernel / parts;
-    const double before = std::min(kernel, std::ceil(launch_communication / part) * part);
-    return launch + before + std::max(slowed(kernel - before, transfer), transfer);
-  }
-};
-
-seconds both(const overlap_point& p, cluster c) {
-  c.device.start = run_start::idle;
-  const auto flow = flow_of(p.transfer, c);
-  const auto* kernel = c.device.kernel(profile_kernel(c.device, p.kernel.kernel));
-  const overlap run{.kernel = kernel_time(c.device, kernel, call_of(p.kernel)).value(),
-                    .transfer = time_alone(c, std::span(&flow, 1)).value(),
-                    .slowdown = c.device.slowdown(flow.transport),
-                    .parts = kernel_parts(c.device, kernel, call_of(p.kernel)),
-                    .launch = c.device.idle_start.launch.value(),
-                    .launch_communication = c.device.idle_start.launch_communication.value()};
-  return seconds(p.order == launch_order::communication_first ? run.communication_first()
-                                                              : run.compute_first());
-}
-
 }  // namespace
 
 kernel_call call_of(const kernel_point& p) {
@@ -83,18 +48,24 @@ kernel_call call_of(const kernel_point& p) {
           .pairs = p.rows * p.cols - hidden};
 }
 
-std::string profile_kernel(const device_profile& device, const std::string& kernel) {
-  const std::string wanted = kernel == "cuda" ? "attnsim-cuda" : kernel;
-  std::string found;
-  for (const auto& k : device.kernels) {
-    if (k.name.starts_with(wanted)) found = k.name;
+std::string nearest_kernel(const device_profile& device, const std::string& kernel) {
+  for (const auto& name : {kernel, std::string(unversioned(kernel))}) {
+    if (const auto* found = device.find_kernel(name)) return found->name;
   }
-  return found;
+  return "";
 }
 
-int channels_for_peers(int processors) {
-  const auto power = static_cast<int>(std::bit_ceil(static_cast<unsigned>(processors)));
+int channels_for_peers(int allowed) {
+  const auto power = static_cast<int>(std::bit_ceil(static_cast<unsigned>(allowed)));
   return power > 8 ? power / 2 : power;
+}
+
+cluster with_channels_of(const transfer_point& p, const cluster& c) {
+  auto limited = c;
+  for (auto& t : limited.device.transports) {
+    if (p.channels > 0) t.channels = channels_for_peers(p.channels);
+  }
+  return limited;
 }
 
 collective_flow flow_of(const transfer_point& p, const cluster& c) {
@@ -103,9 +74,8 @@ collective_flow flow_of(const transfer_point& p, const cluster& c) {
   if (devices.back() >= c.devices()) {
     throw input_error(describe(p) + fmt::format(": {} has {} devices", c.name, c.devices()));
   }
-  auto limited = c;
+  auto limited = with_channels_of(p, c);
   for (auto& t : limited.device.transports) {
-    if (p.processors > 0) t.channels = channels_for_peers(p.processors);
     if (p.operation == transfer_kind::send) {
       t.efficiency = t.one_way_efficiency;
       t.ramp = t.one_way_ramp;
@@ -131,7 +101,7 @@ seconds predicted_time(const measured_point& point, const cluster& c) {
     seconds operator()(const kernel_point& p) const { return kernel_alone(p, on.device); }
     seconds operator()(const memory_point& p) const { return memory_alone(p, on.device); }
     seconds operator()(const transfer_point& p) const { return transfer_alone(p, on); }
-    seconds operator()(const overlap_point& p) const { return both(p, on); }
+    seconds operator()(const overlap_point& p) const { return simulated(p, on).total; }
   } time{c};
   return std::visit(time, point);
 }

@@ -11,13 +11,16 @@ namespace attnsim {
 
 kernel_call call_of(const kernel_point&);
 
-/// The profile's kernel for what a measurement calls `kernel`: attnsim-cuda for cuda, the last that begins with cudnn for
-/// cudnn. Empty, the profile's default, where there is none.
-std::string profile_kernel(const device_profile&, const std::string& kernel);
+/// What the profile has for a kernel that was run: the one of its name, the newest of its other versions, or its default,
+/// which is empty.
+std::string nearest_kernel(const device_profile&, const std::string& kernel);
 
-/// How many channels NCCL gives a send/recv with one peer where an operation may take so many multiprocessors: the
-/// next power of two, above 8 half of it (2.28, measured with 2 to 32).
-int channels_for_peers(int processors);
+/// How many channels NCCL gives a send/recv with one peer where an operation may have so many: the next power of two,
+/// above 8 half of it (2.28, measured with 2 to 32).
+int channels_for_peers(int allowed);
+
+/// The cluster whose transports have the channels that a transfer is allowed.
+cluster with_channels_of(const transfer_point&, const cluster&);
 
 /// What ranks 0, stride, ... of a cluster move in a transfer, as the model's flow of it.
 collective_flow flow_of(const transfer_point&, const cluster&);

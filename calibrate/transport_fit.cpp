@@ -11,6 +11,7 @@
 #include "calibrate/predicted.hpp"
 #include "model/cost/collective.hpp"
 #include "model/error.hpp"
+#include "model/median.hpp"
 
 namespace attnsim {
 namespace {
@@ -20,7 +21,8 @@ class transport_fits {
   explicit transport_fits(fitting& f) : f_(f) {}
 
   void run() {
-    for (const auto kind : {link_kind::nvlink, link_kind::pcie, link_kind::network})
+    for (const auto kind :
+         {link_kind::nvlink, link_kind::pcie, link_kind::host_memory, link_kind::network})
       fit_transport(kind);
   }
 
@@ -47,8 +49,10 @@ class transport_fits {
     return times.size() >= 3 && quantile(times, 0.75) - quantile(times, 0.25) < 0.3 * median(times);
   }
 
+  /// An all-reduce that is faster than a ring can be goes to `set_aside` where that is given: it was none.
   void add_row(std::vector<transfer_row>& rows, link_kind kind, const transfer_point& p,
-               const cluster& bare, double time, bool steady, const std::string& name) const {
+               const cluster& bare, double time, bool steady, const std::string& name,
+               std::vector<transfer_row>* set_aside = nullptr) const {
     transfer_row row{
         .what = p, .flow = flow_of(p, bare), .time = time, .steady = steady, .name = name};
     if (row.flow.transport != kind) return;
@@ -58,6 +62,10 @@ class transport_fits {
     if (ring) row.rounds = (p.operation == transfer_kind::all_reduce ? 2 : 1) * (p.members - 1);
     row.per_byte = row.flow.seconds_a_byte(bare.network);
     const double shortest = row.flow.bytes * row.per_byte;
+    if (time < shortest && set_aside != nullptr && p.operation == transfer_kind::all_reduce) {
+      set_aside->push_back(std::move(row));
+      return;
+    }
     if (time < shortest) {
       throw input_error(
           name, fmt::format("{:.4g} us", time * 1e6),
@@ -76,7 +84,7 @@ class transport_fits {
       const auto bare = without_costs(*set.on);
       for (const auto& m : set.data.points) {
         const auto* p = std::get_if<transfer_point>(&m.what);
-        if (!p || p->processors > 0 || p->at_once > 1 || p->also > 0 || p->bytes == 0 ||
+        if (!p || p->channels > 0 || p->at_once > 1 || p->also > 0 || p->bytes == 0 ||
             m.rounds() == 0)
           continue;
         add_row(rows, kind, *p, bare, m.median(), is_steady(m),
@@ -101,14 +109,20 @@ class transport_fits {
     const int ranks = set.log.ranks > 0 ? set.log.ranks : set.on->devices();
     const bool whole = operation->second == transfer_kind::exchange ||
                        operation->second == transfer_kind::all_reduce;
+    std::vector<transfer_row> faster;
     for (const auto& row : set.log.rows) {
       const transfer_point p{.operation = operation->second,
                              .members = ranks,
                              .bytes = whole ? row.bytes : row.bytes / ranks};
       if (p.bytes > 0)
         add_row(rows, kind, p, bare, row.out_of_place.time_us * 1e-6, false,
-                fmt::format("{}:{}: {}", set.file, row.line, describe(p)));
+                fmt::format("{}:{}: {}", set.file, row.line, describe(p)), &faster);
     }
+    if (faster.empty()) return;
+    f_.result.warnings.push_back(fmt::format(
+        "{} of {} rows are faster than a ring over these links can be, as where switches reduce "
+        "(NVLS, SHARP) or nodes reduce first: set aside; the first is {}, {:.4g} us",
+        faster.size(), set.log.rows.size(), faster.front().name, faster.front().time * 1e6));
   }
 
   // Messages (send, exchange, all-to-all) and rings are fitted apart; a send alone and an all-reduce have a rate and a ramp
@@ -134,7 +148,7 @@ class transport_fits {
     const bool among_many = std::any_of(messages.begin(), messages.end(), [](const auto& r) {
       return r.what.operation == transfer_kind::all_to_all && r.what.members > 2;
     });
-    if (among_many) t.all_to_all_efficiency = 0;  // fitted with the other messages
+    if (among_many) t.crowding = 0;  // fitted with the other messages
     fit_group(where, rings,
               {.latency = {"collective_latency", &t.collective_latency},
                .step = {"step_latency", &t.step_latency},
@@ -340,12 +354,12 @@ class transport_fits {
     }
   }
 
-  /// From transfers with few multiprocessors, which no link limits.
+  /// From transfers with few channels, which no link limits.
   void fit_channels(link_kind kind, const std::string& where) {
     auto& t = f_.profile().transports[static_cast<int>(kind)];
     std::vector<double> rates;
     f_.each<transfer_point>([&](const auto& p, const auto& m, const auto& set) {
-      if (!set.on || p.processors == 0 || p.operation != transfer_kind::exchange) return;
+      if (!set.on || p.channels == 0 || p.operation != transfer_kind::exchange) return;
       const auto flow = flow_of(p, without_costs(*set.on));
       if (flow.transport != kind) return;
       const double before = t.latency.value() + t.ramp.of(static_cast<double>(p.bytes)).value();
@@ -354,11 +368,10 @@ class transport_fits {
       const double full = t.efficiency * link;
       const double rate = static_cast<double>(p.bytes) / moving;
       if (rate < 0.6 * full && before < 0.1 * moving)
-        rates.push_back(rate / channels_for_peers(p.processors));
+        rates.push_back(rate / channels_for_peers(p.channels));
     });
     if (rates.empty())
-      return f_.kept(where + ".channels, channel_bandwidth",
-                     "no transfers with few multiprocessors");
+      return f_.kept(where + ".channels, channel_bandwidth", "no transfers with few channels");
     t.channel_bandwidth = bandwidth(median(rates));
     f_.fitted(where + ".channel_bandwidth", to_string(t.channel_bandwidth), rates.size());
   }

@@ -1,8 +1,8 @@
 #include "calibrate/calibration.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <cctype>
 #include <memory>
 
 #include "calibrate/device_file.hpp"
@@ -10,8 +10,10 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/measured_files.hpp"
-#include "cli/rungs.hpp"
 #include "cli/write_file.hpp"
+#include "formats/source.hpp"
+#include "model/printable.hpp"
+#include "report/part_views.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -23,7 +25,9 @@ struct calibrate_flags {
 };
 
 std::string list(const char* title, const std::vector<std::string>& lines) {
-  return lines.empty() ? "" : fmt::format("{}\n  {}\n", title, fmt::join(lines, "\n  "));
+  auto text = lines.empty() ? "" : fmt::format("{}\n", title);
+  for (const auto& line : lines) text += fmt::format("  {}\n", printable(line));
+  return text;
 }
 
 report::section list_section(const char* title, const std::vector<std::string>& lines) {
@@ -34,7 +38,7 @@ report::section list_section(const char* title, const std::vector<std::string>& 
 
 /// What was fitted to what, and the profile held against the same points.
 report::page page_of(const calibration& done, const std::vector<measurement_set>& sets) {
-  std::vector<ladder_point> points;
+  std::vector<compared_point> points;
   for (const auto& set : sets) {
     if (set.on == nullptr) continue;
     auto c = *set.on;
@@ -47,7 +51,7 @@ report::page page_of(const calibration& done, const std::vector<measurement_set>
                     .answer = fmt::format("{} parameters fitted, {} kept from the prior",
                                           done.fitted.size(), done.kept.size()),
                     .warnings = done.warnings,
-                    .sections = sections_of(points),
+                    .sections = report::sections_of(points),
                     .result = {{"schema", "attnsim.calibration.1"},
                                {"profile", done.profile.name},
                                {"fitted", done.fitted},
@@ -60,19 +64,21 @@ report::page page_of(const calibration& done, const std::vector<measurement_set>
   return page;
 }
 
-/// What every kernel and the profile itself are from.
+/// What every kernel and the profile itself are from: date, cards, and the libraries' versions.
 std::string origin(const std::vector<measurement_set>& sets) {
-  for (const auto& set : sets) {
-    const auto& e = set.data.environment;
-    const auto of = [&](const char* key) {
-      const auto found = e.find(key);
-      return found == e.end() ? std::string("?") : found->second;
-    };
-    return fmt::format(
-        "measured {} on {} x {}, CUDA {}, NCCL {}, cuDNN {} (attnsim measure, calibrate)",
-        of("date"), of("cards"), of("card"), of("cuda"), of("nccl"), of("cudnn"));
+  if (sets.empty()) return "nccl-tests logs (attnsim calibrate)";
+  auto e = sets.front().data.environment;
+  const auto take = [&](const char* key) {
+    const auto found = e.extract(key);
+    return found ? found.mapped() : std::string("?");
+  };
+  auto text = fmt::format("measured {} on {} x {}", take("date"), take("cards"), take("card"));
+  for (const auto* other : {"cores", "driver", "processor"}) e.erase(other);
+  for (const auto& [name, version] : e) {
+    if (std::islower(static_cast<unsigned char>(name.front())))
+      text += fmt::format(", {} {}", name, version);
   }
-  return "nccl-tests logs (attnsim calibrate)";
+  return text + " (attnsim measure, calibrate)";
 }
 
 std::vector<named_file> files_of(const calibrate_flags& flags) {
@@ -102,7 +108,8 @@ void run(const calibrate_flags& flags) {
   }
   for (const auto& text : flags.logs) {
     const auto f = split_at_cluster(text);
-    logs.push_back({f.file, read_nccl_tests(f.file), on(f)});
+    const auto log = formats::read_source(f.file);
+    logs.push_back({f.file, read_nccl_tests(log.name, log.text), on(f)});
     if (!logs.back().on)
       throw input_error("--nccl-tests", text, "expected LOG@CLUSTER, or --cluster for all");
   }
@@ -114,7 +121,7 @@ void run(const calibrate_flags& flags) {
       const auto* p = std::get_if<kernel_point>(&m.what);
       if (!p) continue;
       for (auto& k : done.profile.kernels) {
-        if (k.name == profile_kernel(done.profile, p->kernel)) k.source = from;
+        if (k.name == p->kernel) k.source = from;
       }
     }
   }

@@ -18,5 +18,7 @@ void add_compare(CLI::App&);
 void add_reference(CLI::App&);
 void add_validate(CLI::App&);  ///< where the executor is built
 void add_measure(CLI::App&);   ///< likewise
+/// A command that is not built: it says how to get it.
+void add_left_out(CLI::App&, const char* name);
 
 }  // namespace attnsim::cli

@@ -10,6 +10,8 @@ namespace {
 
 constexpr const char* quiet_means = "no progress and no notes on stderr";
 
+}  // namespace
+
 void add_field(CLI::App& app, ask::question& q, const ask::field& f) {
   const std::string flag = "--" + std::string(f.name), means(f.means);
   switch (f.is) {
@@ -32,8 +34,6 @@ void add_field(CLI::App& app, ask::question& q, const ask::field& f) {
           ->allow_extra_args(false);
   }
 }
-
-}  // namespace
 
 void add_cluster(CLI::App& app, ask::question& q) {
   app.add_option("CLUSTER", q.cluster, "a shipped cluster (attnsim topology list) or a file")

@@ -16,6 +16,8 @@ namespace attnsim::cli {
 /// CLUSTER, and a flag for each field of the group.
 void add_cluster(CLI::App&, ask::question&);
 
+void add_field(CLI::App&, ask::question&, const ask::field&);
+
 /// A flag for each field of the group but those left out.
 void add_fields(CLI::App&, ask::question&, ask::field_group,
                 std::initializer_list<std::string_view> left_out = {});

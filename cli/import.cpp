@@ -8,6 +8,7 @@
 #include "cli/numbers.hpp"
 #include "cli/write_file.hpp"
 #include "formats/cluster_file.hpp"
+#include "model/printable.hpp"
 #include "model/topology_files.hpp"
 
 namespace attnsim::cli {
@@ -69,9 +70,15 @@ void run(const import_flags& flags) {
                 .fabric = flags.fabric,
                 .nodes = flags.nodes.empty() ? 0 : parse_count("--nodes", flags.nodes)});
   if (!flags.quiet) {
-    for (const auto& line : file.warnings) fmt::print(stderr, "warning: {}\n", line);
+    for (const auto& line : file.warnings) fmt::print(stderr, "warning: {}\n", printable(line));
   }
   flags.out.empty() ? fmt::print("{}", file.text) : write_file("--out", flags.out, file.text);
+}
+
+void print_importers() {
+  fmt::print("| format | files | read | assumed | refused |\n|---|---|---|---|---|\n");
+  for (const auto& i : formats::known_importers())
+    fmt::print("| `{}` | {} | {} | {} | {} |\n", i.name, i.what, i.reads, i.assumes, i.refuses);
 }
 
 }  // namespace
@@ -80,8 +87,8 @@ void add_import(CLI::App& topology) {
   auto flags = std::make_shared<import_flags>();
   auto* command = topology.add_subcommand("import", "other programs' files into a cluster file");
   std::string formats_help = "one of:";
-  for (const auto& f : formats::known_formats())
-    formats_help += fmt::format("\n  {}: {}", f.name, f.what);
+  for (const auto& i : formats::known_importers())
+    formats_help += fmt::format("\n  {}: {}", i.name, i.what);
   command
       ->add_option("FILE", flags->files,
                    "node files, one file of the fabric; - for standard input; a shipped cluster "
@@ -106,6 +113,10 @@ void add_import(CLI::App& topology) {
       "16}'\n"
       "  attnsim topology import topo.xml topology.conf --out cluster.yaml");
   command->callback([flags] { run(*flags); });
+  auto* known = topology.add_subcommand(
+      "formats", "what import reads, assumes and refuses, as the table of docs/inputs.md");
+  add_quiet(*known, flags->quiet);
+  known->callback([flags] { print_importers(); });
 }
 
 }  // namespace attnsim::cli

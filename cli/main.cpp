@@ -9,14 +9,12 @@
 #include "cli/commands.hpp"
 #include "cli/exit.hpp"
 #include "cli/flags.hpp"
+#include "cli/mistyped.hpp"
 #include "cli/standard_streams.hpp"
 #include "model/error.hpp"
+#include "model/printable.hpp"
 
 namespace {
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
 
 void add_commands(CLI::App& app) {
   attnsim::cli::add_predict(app);
@@ -27,6 +25,9 @@ void add_commands(CLI::App& app) {
 #ifdef ATTNSIM_HAS_EXECUTION
   attnsim::cli::add_measure(app);
   attnsim::cli::add_validate(app);
+#else
+  attnsim::cli::add_left_out(app, "measure");
+  attnsim::cli::add_left_out(app, "validate");
 #endif
   attnsim::cli::add_reproduce(app);
   attnsim::cli::add_topology(app);
@@ -63,7 +64,7 @@ ending run(int argc, char** argv) {
     answer(app, argc, argv);
     return {};
   } catch (const CLI::ParseError& e) {
-    return {2, first_line(e.what())};
+    return {2, attnsim::cli::mistake_in(app, e)};
   } catch (const attnsim::input_error& e) {
     return {2, attnsim::cli::worded(e)};
   } catch (const attnsim::infeasible& e) {
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
   auto end = run(argc, argv);
   const auto lost = attnsim::cli::close_standard_output(end.system_error);
   if (!lost.empty()) end = {1, "standard output: " + lost};
-  if (!end.message.empty()) std::fputs(fmt::format("attnsim: {}\n", end.message).c_str(), stderr);
+  const auto message = attnsim::printable(end.message);
+  if (!message.empty()) std::fputs(fmt::format("attnsim: {}\n", message).c_str(), stderr);
   return end.code;
 }

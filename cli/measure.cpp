@@ -14,8 +14,8 @@
 #include "cli/numbers.hpp"
 #include "cli/progress.hpp"
 #include "cli/write_file.hpp"
+#include "kernels/backends.hpp"
 #include "model/error.hpp"
-#include "validate/devices.hpp"
 #include "validate/measure.hpp"
 #include "validate/start.hpp"
 #include "validate/transports/inprocess.hpp"
@@ -51,10 +51,40 @@ struct measured_file {
   std::size_t first = 0, last = 0;
 };
 
+/// Whether a launcher (torchrun, srun, mpirun) started this process.
+bool launched() {
+  const auto set = [](const char* name) { return std::getenv(name) != nullptr; };
+  return set("RANK") || set("OMPI_COMM_WORLD_RANK") || set("SLURM_PROCID");
+}
+
+using chosen_backends = std::vector<kernels::backend_description>;
+
+/// Those whose devices are here, without the host where there are others.
+chosen_backends backends_here() {
+  chosen_backends devices, hosts;
+  for (const auto& b : kernels::backends()) {
+    if (b.present()) (b.on_host ? hosts : devices).push_back(b);
+  }
+  return devices.empty() ? hosts : devices;
+}
+
+chosen_backends chosen(const measure_flags& flags) {
+  if (flags.kernels.empty()) return backends_here();
+  chosen_backends list;
+  for (const auto& name : split(flags.kernels))
+    list.push_back(kernels::find_backend(name, asked("kernels")));
+  return list;
+}
+
 class measuring {
  public:
-  measuring(const measure_flags& flags, std::vector<std::string> kernels)
-      : flags_(flags), kernels_(std::move(kernels)), started_(validate::steady_seconds()) {
+  /// `transfers`: whose device transfers run on.
+  measuring(const measure_flags& flags, chosen_backends kernels,
+            kernels::backend_description transfers)
+      : flags_(flags),
+        kernels_(std::move(kernels)),
+        transfers_(std::move(transfers)),
+        started_(validate::steady_seconds()) {
     if (!flags.seconds.empty()) {
       budget_ = static_cast<double>(parse_count("--seconds", flags.seconds));
     } else if (flags.quick) {
@@ -62,21 +92,22 @@ class measuring {
     }
   }
 
-  void run(validate::transport& t, const std::string& transfer_device) {
+  void run(validate::transport& t) {
     add("--out", flags_.out, point_set::fit, t.ranks());
     if (!flags_.held_out.empty())
       add("--held-out", flags_.held_out, point_set::held_out, t.ranks());
-    const auto device = [](const std::string& kernel) {
-      const bool on_gpu = kernel != "cpu";
-      return validate::make_device(
-          {.kernel = kernel,
-           .local_rank = on_gpu && launched() ? validate::find_place().local_rank : 0});
+    const auto device = [&](const std::string& profile_kernel) {
+      for (const auto& b : kernels_) {
+        if (b.profile_kernel == profile_kernel)
+          return kernels::make_device(b.name, {.local_rank = t.local_rank()});
+      }
+      return kernels::make_device(transfers_.name, {.local_rank = t.local_rank()});
     };
     const bool complete = validate::measure(
         {.points = points_,
          .rounds = static_cast<std::size_t>(parse_count("--rounds", flags_.rounds)),
          .device = device,
-         .transfer_device = transfer_device,
+         .transfer_device = transfers_.profile_kernel,
          .stops = [this] { return interrupted || (budget_ > 0 && passed() > budget_); },
          .report = [this](const auto& progress) { report(progress); },
          .leaves_out =
@@ -93,12 +124,6 @@ class measuring {
     }
   }
 
-  /// Whether a launcher (torchrun, srun, mpirun) started this process.
-  static bool launched() {
-    const auto set = [](const char* name) { return std::getenv(name) != nullptr; };
-    return set("RANK") || set("OMPI_COMM_WORLD_RANK") || set("SLURM_PROCID");
-  }
-
  private:
   double passed() const { return validate::steady_seconds() - started_; }
 
@@ -109,11 +134,14 @@ class measuring {
     std::vector<point_kind> kinds;
     for (const auto& kind : split(flags_.kinds))
       kinds.push_back(parse_flag("--kinds", kind, parse_point_kind));
+    std::vector<kernel_to_measure> kernels;
+    for (const auto& b : kernels_)
+      kernels.push_back({b.profile_kernel, b.on_host, b.prepares_shapes});
     for (auto& point :
          measurement_plan({.effort = flags_.quick ? effort_kind::quick : effort_kind::full,
          .set = set,
          .kinds = kinds,
-         .kernels = kernels_,
+         .kernels = kernels,
          .ranks = ranks,
          .largest_transfer = parse_count("--largest", flags_.largest) << 20})) {
       const auto known = std::find_if(old.points.begin(), old.points.end(),
@@ -143,7 +171,8 @@ class measuring {
   }
 
   const measure_flags& flags_;
-  std::vector<std::string> kernels_;
+  chosen_backends kernels_;
+  kernels::backend_description transfers_;
   double started_, budget_ = 0, written_ = 0;
   progress bar_{"samples", flags_.quiet};
   std::vector<measured_file> files_;
@@ -154,22 +183,17 @@ class measuring {
 void run(const measure_flags& flags) {
   if (flags.quick && flags.full) throw input_error("--quick: expected without --full");
   check_files({{"--out", flags.out}, {"--held-out", flags.held_out}});
-  const auto kernels = flags.kernels.empty() ? validate::gpu_kernels() : split(flags.kernels);
-  const auto chosen =
-      flags.kernels.empty() && kernels.empty() ? std::vector<std::string>{"cpu"} : kernels;
-  const bool on_host = !chosen.empty() && chosen.front() == "cpu";
+  const auto kernels = chosen(flags);
+  const auto transfers = kernels.empty() ? backends_here().front() : kernels.front();
   const std::chrono::duration<double> time_out(
       static_cast<double>(parse_count("--time-out", flags.time_out)));
   end_on_signals();
-  if (on_host || !measuring::launched()) {
-    const auto device = on_host ? "cpu" : chosen.empty() ? "cuda" : chosen.front();
-    const int ranks = on_host ? static_cast<int>(parse_count("--ranks", flags.ranks)) : 1;
-    return validate::run_in_process(
-        ranks, time_out, [&](validate::transport& t) { measuring(flags, chosen).run(t, device); });
+  const auto measure = [&](validate::transport& t) { measuring(flags, kernels, transfers).run(t); };
+  if (transfers.on_host || !launched()) {
+    const int ranks = transfers.on_host ? static_cast<int>(parse_count("--ranks", flags.ranks)) : 1;
+    return validate::run_in_process(ranks, time_out, measure);
   }
-  const auto net =
-      validate::join_nccl({.time_out = time_out, .blocking = true}, validate::find_place());
-  measuring(flags, chosen).run(*net, chosen.empty() ? "cuda" : chosen.front());
+  measure(*validate::join_nccl({.time_out = time_out, .blocking = true}, validate::find_place()));
 }
 
 }  // namespace
@@ -185,12 +209,13 @@ void add_measure(CLI::App& app) {
   command->add_option("--held-out", flags->held_out,
                       "also measure other shapes and sizes, to check a profile, into this file");
   command->add_option("--kernels", flags->kernels,
-                      "list of cuda, cudnn, cpu, or none; default: those of this machine's GPU");
+                      "kernel back ends (an unknown name lists them), or none; default: those "
+                      "whose devices are here");
   command->add_option("--kinds", flags->kinds, "what to time")->capture_default_str();
   command
       ->add_option(
           "--ranks", flags->ranks,
-          "of kernel cpu, as threads; GPUs: one a process, started by torchrun, srun or mpirun")
+          "on the host, as threads; GPUs: one a process, started by torchrun, srun or mpirun")
       ->capture_default_str();
   command->add_flag("--quick", flags->quick, "fewer points, at most a minute");
   command->add_flag("--full", flags->full, "all points; the default");

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/calibration.hpp"
+#include "ask/part_errors.hpp"
+#include "calibrate/measurements.hpp"
 #include "model/cluster/cluster.hpp"
 
 namespace attnsim::cli {
@@ -17,6 +18,9 @@ struct located_file {
 };
 
 located_file split_at_cluster(const std::string& text);
+
+/// A measured point, its prediction, and the interval of the cluster's profile.
+compared_point compared(const measurement&, const cluster&);
 
 /// Clusters that are read once each.
 class cluster_shelf {

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "model/error.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -30,7 +31,7 @@ output_format parse_format(const std::string& text) {
   if (text == "table") return output_format::table;
   if (text == "json") return output_format::json;
   if (text == "csv") return output_format::csv;
-  throw input_error("--format", text, "expected one of: table, json, csv");
+  throw input_error("--format", text, expected_one_of(text, {"table", "json", "csv"}));
 }
 
 std::string painted(const std::string& text) {

@@ -1,9 +1,14 @@
 // How results are written: a table for people, JSON and CSV for programs.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 
+#include "report/csv.hpp"
+#include "report/part_views.hpp"
 #include "report/results.hpp"
+#include "report/what_if_views.hpp"
 
 namespace attnsim::cli {
 
@@ -18,8 +23,20 @@ void print_table(const std::string& text);
 /// The same with colours.
 std::string painted(const std::string& text);
 
-using report::csv_field;
-using report::csv_fields;
+/// Any result that report/ can write.
+template <typename Result>
+void print(const Result& result, output_format format) {
+  switch (format) {
+    case output_format::table:
+      return print_table(report::to_table(result));
+    case output_format::json:
+      return fmt::print("{}\n", report::to_json(result).dump(2));
+    case output_format::csv:
+      return fmt::print("{}", report::to_csv(result));
+  }
+}
+
+using report::csv_line;
 using report::grid_of;
 using report::to_csv;
 using report::to_json;

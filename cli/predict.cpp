@@ -1,9 +1,8 @@
-#include "ask/predict.hpp"
-
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "ask/predicted_run.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
@@ -11,7 +10,6 @@
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "report/pages.hpp"
-#include "sim/simulator.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -22,38 +20,30 @@ struct predict_flags {
   std::string trace, report;
 };
 
-/// The passes one after the other.
-std::string trace_of(const cluster& c, const prediction& p) {
+std::string trace_of(const cluster& c, ask::predicted_run& run) {
   trace t;
-  seconds offset;
-  for (const auto& pass : p.passes) {
-    const placed_schedule i(c, p.problem, p.chosen, pass.pass);
-    const auto times = simulate(i, {.record = true, .record_links = true});
-    t.add("predicted", i.program(), times, offset);
-    t.add_links(c.network, times, offset);
-    offset += times.duration();
+  for (const auto& pass : run.passes()) {
+    t.add("predicted", pass.program, pass.times, pass.start);
+    t.add_links(c.network, pass.times, pass.start);
   }
   return t.str();
+}
+
+ask::recording recording_for(const predict_flags& flags) {
+  return !flags.trace.empty()    ? ask::recording::loads
+         : !flags.report.empty() ? ask::recording::intervals
+                                 : ask::recording::totals;
 }
 
 void run(const predict_flags& flags) {
   const auto format = parse_format(flags.output.format);
   check_files({{"--trace", flags.trace}, {"--report", flags.report}}, files_of(flags.question));
   const auto c = ask::cluster_of(flags.question);
-  const auto p = ask::predict(flags.question, c);
-  if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, p));
-  if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, p).html());
-  switch (format) {
-    case output_format::table:
-      print_table(to_table(p));
-      break;
-    case output_format::json:
-      fmt::print("{}\n", to_json(p).dump(2));
-      break;
-    case output_format::csv:
-      fmt::print("{}", to_csv({p}));
-      break;
-  }
+  ask::predicted_run asked(flags.question, c, recording_for(flags));
+  const auto& p = asked.prediction();
+  if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, asked));
+  if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, asked).html());
+  print(p, format);
   if (!p.feasible) {
     throw infeasible(fmt::format("{} {}x{} {}; try more ranks, a smaller batch or attnsim plan",
                                  p.chosen.schedule, p.chosen.rows, p.chosen.cols,

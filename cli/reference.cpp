@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <memory>
 #include <sstream>
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
+#include "report/figure_views.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -52,18 +54,28 @@ void print_command(const CLI::App& app, const std::string& path) {
     print_command(*sub, path + " " + sub->get_name());
 }
 
+void print_commands(const CLI::App& app) {
+  fmt::print(
+      "# Commands\n\nWritten by `attnsim reference`; a test compares. Counts of tokens may end in "
+      "K or M (128K, 1M).\n\n");
+  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    print_command(*sub, "attnsim " + sub->get_name());
+}
+
 }  // namespace
 
 void add_reference(CLI::App& app) {
-  auto* command = app.add_subcommand("reference", "all commands and flags, as docs/commands.md");
+  auto what = std::make_shared<std::string>("commands");
+  auto* command = app.add_subcommand(
+      "reference", "all commands and flags, as docs/commands.md, or figures of results");
+  command
+      ->add_option("WHAT", *what, "commands, or figures: the keys of a prediction in docs/files.md")
+      ->capture_default_str();
   add_quiet(*command);
-  command->callback([&app] {
-    fmt::print(
-        "# Commands\n\nWritten by `attnsim reference`; a test compares. Counts of tokens may end "
-        "in "
-        "K or M (128K, 1M).\n\n");
-    for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-      print_command(*sub, "attnsim " + sub->get_name());
+  command->callback([&app, what] {
+    if (*what == "commands") return print_commands(app);
+    if (*what != "figures") throw input_error("WHAT", *what, "expected commands or figures");
+    fmt::print("{}", report::reference_of_figures<prediction>());
   });
 }
 

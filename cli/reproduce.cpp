@@ -115,8 +115,8 @@ nlohmann::ordered_json to_json(const study& s, const result& r) {
 std::string to_csv(const study& s, const result& r) {
   std::string text;
   for (const auto& p : r.points) {
-    text += fmt::format("{},\"{}\",\"{}\",{},{},{},{}\n", s.name, p.series, p.figure, p.published,
-                        p.predicted, p.error(), p.fitted);
+    text +=
+        csv_line(s.name, p.series, p.figure, p.published, p.predicted, p.error(), p.fitted) + "\n";
   }
   return text;
 }

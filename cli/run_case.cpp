@@ -1,45 +1,146 @@
 #include "cli/run_case.hpp"
 
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ask/traced_pass.hpp"
 #include "calibrate/predicted.hpp"
+#include "formats/kineto.hpp"
 #include "model/error.hpp"
+#include "model/median.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim::cli {
+namespace {
+
+std::vector<rank_timeline> passes_of(const formats::source& file,
+                                     const formats::kineto_trace& traced, const schedule& program) {
+  try {
+    return formats::match_kernels(traced, program);
+  } catch (const input_error& e) {
+    throw input_error(file.name + ": " + e.what());
+  }
+}
+
+run_setting setting_of(const std::string& where, const nlohmann::json& run) {
+  if (!run.contains("kernel") || !run.contains("start"))
+    throw input_error(where +
+                      ": expected kernel, a device profile's name of what computed, and start");
+  try {
+    return {.kernel = run["kernel"].get<std::string>(),
+            .start = parse_run_start(run["start"].get<std::string>())};
+  } catch (const std::exception& e) {
+    throw input_error(where + ": " + e.what());
+  }
+}
+
+}  // namespace
 
 void case_flags::add_to(CLI::App& app) {
   add_fields(app, question, ask::field_group::attention);
   add_fields(app, question, ask::field_group::strategy, {"kernel"});
-  app.add_option("--kernel", kernel, "what computes: cpu; with nccl: cuda or cudnn")
+  app.add_option("--kernel", kernel, "kernel back end that computes (an unknown name lists them)")
       ->capture_default_str();
-  app.add_flag("--cuda-graph", graph, "launch each measured run as one CUDA graph (nccl)");
+  app.add_flag("--cuda-graph", graph, "launch each measured run as one CUDA graph");
 }
 
-cluster case_flags::as_measured(cluster c) const {
-  if (kernel != "cpu") c.device.start = graph ? run_start::idle_graph : run_start::idle;
-  return c;
-}
+namespace {
 
-case_flags read_case(const std::string& where, const std::string& line, case_flags others) {
-  auto flags = std::move(others);
-  CLI::App app;
-  flags.add_to(app);
+void parse(CLI::App& app, const std::string& where, const std::string& line) {
   try {
     app.parse(line, false);
   } catch (const CLI::ParseError& e) {
     throw input_error(where, line, e.what());
   }
+}
+
+}  // namespace
+
+case_flags read_case(const std::string& where, const std::string& line, case_flags others) {
+  auto flags = std::move(others);
+  CLI::App app;
+  flags.add_to(app);
+  parse(app, where, line);
   return flags;
 }
 
-measured_run run_of(const case_flags& flags, const cluster& c, int ranks) {
-  auto chosen = ask::strategy_of(flags.question, flags.question.mask);
-  if (flags.kernel != "cpu") chosen.kernel = profile_kernel(c.device, flags.kernel);
-  return {flags.as_measured(c), ask::problem_of(flags.question, layout_unit(chosen.tokens, ranks)),
-          chosen, flags.question.pass};
+case_flags read_traced_case(const std::string& where, const std::string& line) {
+  case_flags flags;
+  CLI::App app;
+  flags.add_to(app);
+  add_field(app, flags.question, *ask::find_field("ranks"));
+  parse(app, where, line);
+  return flags;
 }
 
-prediction predict_case(const std::string& where, const std::string& line, const cluster& c) {
-  const auto run = run_of(read_case(where, line), c, c.devices());
-  return predict(run.on, run.problem, run.chosen, c.devices(), run.pass);
+measured_run run_of(const case_flags& flags, const run_setting& setting, const cluster& c,
+                    int ranks) {
+  auto chosen = ask::strategy_of(flags.question, ask::layer_of(flags.question));
+  chosen.kernel = nearest_kernel(c.device, setting.kernel);
+  chosen.start = setting.start;
+  return {ask::problem_of(flags.question, layout_unit(chosen.tokens, ranks)), chosen,
+          flags.question.pass};
+}
+
+std::string problem_of(const case_flags& flags) {
+  return fmt::format("{} kernel={}{}", ask::written(flags.question, {"schedule", "grid"}),
+                     flags.kernel, flags.graph ? " cuda-graph" : "");
+}
+
+void recorded_case::add(const recorded_case& again) {
+  for (const auto& [pass, times] : again.durations) {
+    auto& all = durations[pass];
+    all.insert(all.end(), times.begin(), times.end());
+  }
+}
+
+seconds recorded_case::time() const {
+  seconds total;
+  for (const auto& [pass, times] : durations) total += seconds(median(times));
+  return total;
+}
+
+std::vector<recorded_case> read_recorded_cases(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw input_error(file + ": cannot be read");
+  std::vector<recorded_case> cases;
+  int number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    const auto where = fmt::format("{}:{}", file, ++number);
+    const auto run = nlohmann::json::parse(line, nullptr, false);
+    if (run.is_discarded() || !run.contains("case"))
+      throw input_error(where, line.substr(0, 60), "expected an object with a case");
+    if (!run.contains("durations_s")) continue;  // infeasible or failed
+    cases.push_back({where, run["case"].get<std::string>(), setting_of(where, run)});
+    for (const auto& [pass, times] : run["durations_s"].items())
+      cases.back().durations[pass] = times.get<std::vector<double>>();
+  }
+  return cases;
+}
+
+std::vector<compared_point> compare_trace(const formats::source& file, const std::string& line,
+                                          const cluster& c) {
+  if (line.empty())
+    throw input_error(
+        "--case", "",
+        "expected the traced run's flags, as \"--seq 16K --heads 32 --schedule ring\"");
+  const auto asked = read_traced_case("--case", line);
+  const int ranks = ask::ranks_of(asked.question, c);
+  const auto run = run_of(asked, {.kernel = asked.kernel}, c, ranks);
+  if (run.pass == pass_kind::both)
+    throw input_error("--case", line, "expected --pass forward or backward: what the trace holds");
+  const placed_schedule predicted(c, run.problem, complete(run.chosen, run.problem, ranks),
+                                  run.pass);
+  const auto traced = formats::read_kineto(file);
+  if (traced.rank >= ranks)
+    throw input_error(file.name, fmt::format("rank {}", traced.rank),
+                      fmt::format("expected one of the run's {} ranks", ranks));
+  const auto passes = passes_of(file, traced, predicted.program());
+  auto points = ask::compare_pass(predicted, traced.rank, passes, line);
+  for (auto& p : points) p.what = fmt::format("{}: rank {}, {}", file.name, traced.rank, p.what);
+  return points;
 }
 
 }  // namespace attnsim::cli

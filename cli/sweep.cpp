@@ -1,9 +1,7 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
@@ -13,7 +11,9 @@
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
 #include "model/read_file.hpp"
-#include "sweep/job.hpp"
+#include "report/figure_views.hpp"
+#include "sweep/point_reader.hpp"
+#include "sweep/process_group.hpp"
 #include "sweep/row_file.hpp"
 #include "sweep/spec.hpp"
 
@@ -27,139 +27,52 @@ struct sweep_flags {
   bool resume = false, quiet = false;
 };
 
-/// Reads points as questions: a key is a field's name or, by its path, a key of the cluster file.
-class point_reader {
- public:
-  explicit point_reader(const sweep::spec& of) : spec_(of) {}
-
-  /// Throws input_error, which names the spec's file and line, and infeasible.
-  prediction predict(const point& p) {
-    return located(p, [&] { return ask::predict(question_of(p), *cluster_); });
-  }
-
-  /// Throws where predict would, but for running out of memory, in less time.
-  void check(const point& p) {
-    located(p, [&] {
-      auto q = question_of(p);
-      q.by = prediction_method::analytic;
-      return ask::predict(q, *cluster_);
-    });
-  }
-
- private:
-  ask::question question_of(const point& p) {
-    ask::question q;
-    std::string of_cluster;
-    for (const auto index : p) {
-      const auto& s = spec_.settings[index];
-      if (s.value.empty()) continue;
-      ask::set_key(q, s.key, s.value);
-      if (is_of_cluster(s.key)) of_cluster += s.key + "=" + s.value + "\n";
-    }
-    if (q.cluster.empty()) throw input_error(asked("cluster"), "is required");
-    if (!cluster_ || of_cluster != cluster_from_) {
-      cluster_ = ask::cluster_of(q);
-      cluster_from_ = of_cluster;
-    }
-    return q;
-  }
-
-  static bool is_of_cluster(const std::string& key) {
-    const auto* f = ask::find_field(key);
-    return f == nullptr || f->group == ask::field_group::cluster;
-  }
-
-  /// With the place in the spec instead of the field in messages.
-  template <typename F>
-  prediction located(const point& p, F predicted) const {
-    try {
-      return predicted();
-    } catch (const input_error& e) {
-      const std::string message = e.what();
-      for (const auto index : p) {
-        const auto& s = spec_.settings[index];
-        for (const auto& beginning : {s.key + ":", "set: " + s.key + ":"}) {
-          if (message.starts_with(beginning))
-            throw input_error(s.where + ":" + message.substr(beginning.size()));
-        }
-      }
-      throw input_error(spec_.file + ": " + message);
-    }
-  }
-
-  const sweep::spec& spec_;
-  std::string cluster_from_;  ///< the settings that `cluster_` was read with
-  std::optional<cluster> cluster_;
-};
-
-/// A value that no point can be read with is an error of the file; one that some can is a matter of those points.
-void check(const sweep::spec& spec) {
-  point_reader reader(spec);
-  std::vector<bool> good(spec.settings.size());
-  std::vector<std::string> error(spec.settings.size());
-  for (const auto& p : spec.points) {
-    if (std::all_of(p.begin(), p.end(), [&](auto s) { return good[s]; })) continue;
-    std::string failure;
-    try {
-      reader.check(p);
-    } catch (const infeasible&) {
-    } catch (const input_error& e) {
-      failure = e.what();
-    }
-    for (const auto s : p) {
-      good[s] = good[s] || failure.empty();
-      if (error[s].empty()) error[s] = failure;
-    }
-  }
-  for (std::size_t s = 0; s < good.size(); ++s) {
-    if (!good[s] && !error[s].empty()) throw input_error(error[s]);
-  }
-}
-
-/// Rows: the point's values, the prediction's fields but for those that are keys, why there is none or it is infeasible.
+/// Rows: the point's values, the prediction's figures but for those that are keys, why there is none or it is infeasible.
 class table {
  public:
   explicit table(const sweep::spec& spec) : spec_(spec) {
-    for (const auto& [name, value] : csv_fields({})) {
+    for (const auto& [name, value] : report::columns_of_figures(prediction{})) {
       const bool is_key = std::find(spec.keys.begin(), spec.keys.end(), name) != spec.keys.end();
       if (!is_key && name != "schema") columns_.push_back(name);
     }
   }
 
   std::string header() const {
-    return fmt::format("{},{},reason", fmt::join(spec_.keys, ","), fmt::join(columns_, ","));
+    auto names = spec_.keys;
+    names.insert(names.end(), columns_.begin(), columns_.end());
+    names.emplace_back("reason");
+    return csv_line(names);
   }
 
   /// How the row of a point begins.
-  std::string beginning(const point& p) const {
-    std::string text;
-    for (const auto& value : spec_.values_of(p)) text += csv_field(value) + ",";
-    return text;
-  }
+  std::string beginning(const point& p) const { return csv_line(spec_.values_of(p)) + ","; }
 
-  std::string row(const point& p, point_reader& reader) const {
+  std::string row(const point& p, sweep::point_reader& reader) const {
     try {
       const auto answer = reader.predict(p);
-      return beginning(p) + fields(answer) + (answer.feasible ? "" : csv_field(answer.warnings[0]));
+      return beginning(p) + csv_line(fields(answer));
     } catch (const infeasible& e) {
-      return beginning(p) + without_fields(e.what());
+      return beginning(p) + csv_line(without_figures(e.what()));
     } catch (const input_error& e) {
-      return beginning(p) + without_fields(e.what());
+      return beginning(p) + csv_line(without_figures(e.what()));
     }
   }
 
  private:
-  std::string fields(const prediction& answer) const {
-    std::string text;
-    for (const auto& [name, value] : csv_fields(answer)) {
-      if (std::find(columns_.begin(), columns_.end(), name) != columns_.end()) text += value + ",";
+  std::vector<std::string> fields(const prediction& answer) const {
+    std::vector<std::string> list;
+    for (const auto& [name, value] : report::columns_of_figures(answer)) {
+      if (std::find(columns_.begin(), columns_.end(), name) != columns_.end())
+        list.push_back(value);
     }
-    return text;
+    list.push_back(answer.feasible ? "" : answer.warnings[0]);
+    return list;
   }
-  std::string without_fields(const std::string& reason) const {
-    std::string text;
-    for (const auto& name : columns_) text += name == "feasible" ? "false," : ",";
-    return text + csv_field(reason);
+  std::vector<std::string> without_figures(const std::string& reason) const {
+    std::vector<std::string> list;
+    for (const auto& name : columns_) list.emplace_back(name == "feasible" ? "false" : "");
+    list.push_back(reason);
+    return list;
   }
 
   const sweep::spec& spec_;
@@ -168,7 +81,7 @@ class table {
 
 /// What one thread does.
 sweep::worker make_worker(const sweep::spec& spec, const table& rows) {
-  return [&spec, &rows, reader = std::make_shared<point_reader>(spec)](std::size_t index) {
+  return [&spec, &rows, reader = std::make_shared<sweep::point_reader>(spec)](std::size_t index) {
     return rows.row(spec.points[index], *reader);
   };
 }
@@ -188,7 +101,7 @@ std::vector<named_file> files_of(const sweep::spec& spec) {
   return files;
 }
 
-int threads_of(const sweep_flags& flags, const sweep::job& all) {
+int threads_of(const sweep_flags& flags, const sweep::process_group& all) {
   if (flags.jobs.empty()) return all.processes() > 1 ? 1 : sweep::available_cores();
   const auto jobs = parse_count("--jobs", flags.jobs);
   if (all.processes() > 1)
@@ -196,13 +109,13 @@ int threads_of(const sweep_flags& flags, const sweep::job& all) {
   return static_cast<int>(std::min<std::int64_t>(jobs, 1024));
 }
 
-void run_first(const sweep_flags& flags, sweep::job& all) {
+void run_first(const sweep_flags& flags, sweep::process_group& all) {
   check_out(flags.out);
   const int threads = threads_of(flags, all);
   const auto text = read_file(flags.spec);
   const auto spec = sweep::parse_spec(text, flags.spec);
   check_files({{"--out", flags.out}}, files_of(spec));
-  check(spec);
+  sweep::check(spec);
   const table rows(spec);
   const auto total = spec.points.size();
   sweep::row_file file(flags.out, rows.header(), total, flags.resume,
@@ -223,12 +136,12 @@ void run_first(const sweep_flags& flags, sweep::job& all) {
 }
 
 void run(const sweep_flags& flags) {
-  sweep::job all;
+  sweep::process_group all;
   if (all.first()) return run_first(flags, all);
   const auto text = all.receive();
   if (text.empty()) return;  // the first process says why
   const auto spec = sweep::parse_spec(text, flags.spec);
-  check(spec);
+  sweep::check(spec);
   const table rows(spec);
   all.help(make_worker(spec, rows));
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "calibrate/predicted.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit.hpp"
 #include "cli/flags.hpp"
@@ -14,11 +15,12 @@
 #include "cli/run_case.hpp"
 #include "cli/trace.hpp"
 #include "cli/write_file.hpp"
+#include "kernels/backends.hpp"
 #include "model/error.hpp"
+#include "model/spelling.hpp"
 #include "report/comparison.hpp"
 #include "report/recorded.hpp"
 #include "report/results.hpp"
-#include "validate/devices.hpp"
 #include "validate/transports/mpi.hpp"
 #include "validate/transports/nccl.hpp"
 #include "validate/transports/rendezvous.hpp"
@@ -44,7 +46,7 @@ emulation parse_emulation(const std::string& text) {
   if (text == "none") return emulation::none;
   if (text == "waits") return emulation::waits;
   if (text == "both") return emulation::computes_and_waits;
-  throw input_error("--emulate", text, "expected one of: none, waits, both");
+  throw input_error("--emulate", text, expected_one_of(text, {"none", "waits", "both"}));
 }
 
 ordered_json to_json(const part_time& part) {
@@ -225,8 +227,8 @@ void print(const validation& v, const prediction& predicted, output_format forma
     case output_format::csv:
       fmt::print("part,predicted_s,measured_s,error\n");
       for (const auto& part : parts_of(v)) {
-        fmt::print("{},{},{},{}\n", part["name"].get<std::string>(), part["predicted_s"].dump(),
-                   part["measured_s"].dump(), part["error"].dump());
+        fmt::print("{}\n", csv_line(part["name"].get<std::string>(), part["predicted_s"].dump(),
+                                    part["measured_s"].dump(), part["error"].dump()));
       }
   }
 }
@@ -235,45 +237,51 @@ std::chrono::seconds time_out_of(const validate_flags& flags) {
   return std::chrono::seconds(parse_count("--time-out", flags.time_out));
 }
 
-/// Empty: the CPU.
-validate::device_source device_of(const validate_flags& flags) {
-  if (flags.run.kernel == "cpu") return {};
-  return [kernel = flags.run.kernel](int) {
-    return validate::make_device(
-        {.kernel = kernel, .local_rank = validate::find_place().local_rank});
-  };
+run_setting setting_of(const case_flags& flags) {
+  const auto& b = kernels::find_backend(flags.kernel);
+  return {.kernel = b.profile_kernel,
+          .start = b.on_host     ? run_start::in_sequence
+                   : flags.graph ? run_start::idle_graph
+                                 : run_start::idle};
 }
 
 struct validated {
+  run_setting setting;
   validation result;
   prediction predicted;
 };
 
+/// Says so where the device profile has no such kernel.
+prediction predict(const cluster& c, const measured_run& run, const run_setting& setting,
+                   int ranks) {
+  auto made = attnsim::predict(c, run.problem, run.chosen, ranks, run.pass);
+  if (setting.start != run_start::in_sequence && run.chosen.kernel != setting.kernel)
+    made.warnings.push_back(
+        fmt::format("{} has no kernel {}: predicted with {}", c.device.name, setting.kernel,
+                    run.chosen.kernel.empty() ? "its first" : run.chosen.kernel));
+  return made;
+}
+
 validated run_case(const validate_flags& flags, const cluster& c, validate::transport* through) {
   const auto emulates = parse_emulation(flags.emulate);
-  if (flags.run.kernel != "cpu" && flags.transport != "nccl")
-    throw input_error("--kernel", flags.run.kernel, "needs --transport nccl; else expected cpu");
-  if (flags.run.kernel == "cpu" && flags.transport == "nccl")
-    throw input_error("--kernel", flags.run.kernel, "--transport nccl needs cuda or cudnn");
-  if (flags.run.graph && flags.transport != "nccl")
-    throw input_error("--cuda-graph: needs --transport nccl");
   const int ranks = ask::ranks_of(flags.cluster, c);
-  const auto run = run_of(flags.run, c, ranks);
+  const auto setting = setting_of(flags.run);
+  const auto run = run_of(flags.run, setting, c, ranks);
   const validate::validation_request request{
-      .on = run.on,
+      .on = c,
       .problem = run.problem,
       .chosen = run.chosen,
       .ranks = ranks,
       .pass = run.pass,
+      .kernel = flags.run.kernel,
       .transport = flags.transport,
-      .device = device_of(flags),
       .emulates = emulates,
       .mode = flags.run.graph ? validate::launch_mode::graph : validate::launch_mode::ahead,
       .checks = !flags.times_only,
       .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
       .time_out = time_out_of(flags)};
   auto v = through ? validate::validate(request, *through) : validate::validate(request);
-  return {std::move(v), predict(run.on, run.problem, run.chosen, ranks, run.pass)};
+  return {setting, std::move(v), predict(c, run, setting, ranks)};
 }
 
 void require_passed(bool passed) {
@@ -302,6 +310,8 @@ void run_cases(const validate_flags& common, const cluster& c) {
       flags.run = read_case(common.cases, line, common.run);
       const auto done = run_case(flags, c, through.get());
       passed = passed && done.result.passed;
+      result["kernel"] = done.setting.kernel;
+      result["start"] = name_of(done.setting.start);
       result.update(to_json(done.result, done.predicted));
       for (const auto& p : done.result.passes) {
         auto durations = ordered_json::array();
@@ -352,6 +362,7 @@ void run(const validate_flags& flags) {
 
 void add_validate(CLI::App& app) {
   auto flags = std::make_shared<validate_flags>();
+  flags->run.kernel = kernels::backends().front().name;
   auto* command = app.add_subcommand(
       "validate", "run a strategy for real; check its numbers and its predicted times");
   add_cluster(*command, flags->cluster);

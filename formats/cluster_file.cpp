@@ -127,6 +127,9 @@ cluster_file write_cluster_file(const machine& m, const cluster_file_settings& g
   }
   std::string body = fmt::format("name: {}\ndevice: {}\n", scalar(given.name),
                                  device.empty() ? "ideal" : scalar(device));
+  if (!m.inside.device_doubt.empty()) {
+    body += fmt::format("assumed: {{device: {}}}\n", scalar(m.inside.device_doubt));
+  }
   if (by_nodes) {
     write_nodes(body, m, given);
   } else {

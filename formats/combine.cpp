@@ -51,7 +51,9 @@ std::vector<topology> split_nodes(const std::vector<topology>& files) {
 /// Nodes that differ, joined by one switch that never limits.
 topology join_different(const std::vector<topology>& nodes) {
   const auto& known = known_hardware();
-  topology all{.what = scope::cluster, .device = nodes.front().device};
+  topology all{.what = scope::cluster,
+               .device = nodes.front().device,
+               .device_doubt = nodes.front().device_doubt};
   const auto hub = all.add(part_kind::switch_, "switch0");
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const auto place = copy_parts(nodes[n], fmt::format("node{}.", n), static_cast<int>(n), all);
@@ -189,7 +191,10 @@ class fabric_builder {
       m_.inside = host_;
       return;
     }
-    topology node{.what = scope::node, .device = host_.device, .nic_rate = host_.nic_rate};
+    topology node{.what = scope::node,
+                  .device = host_.device,
+                  .device_doubt = host_.device_doubt,
+                  .nic_rate = host_.nic_rate};
     std::optional<std::size_t> hub;
     for (std::size_t h = 0; h < groups_.front().size(); ++h) {
       std::vector<std::size_t> place;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/formats.hpp"
+#include "formats/importer.hpp"
 #include "formats/topology.hpp"
 
 namespace attnsim::formats {

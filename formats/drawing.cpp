@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/dijkstra_shortest_paths.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <queue>
+#include <optional>
 #include <set>
 
+#include "formats/escaped.hpp"
 #include "formats/from_cluster.hpp"
 #include "formats/levels.hpp"
 
@@ -20,34 +22,45 @@ namespace {
 
 constexpr std::size_t most_columns = 32, most_drawn = 4096;
 
+/// One direction of a cable. Ways are compared by latency in ps, then hops.
+struct leg {
+  std::int64_t length = 0;
+  const cable* over = nullptr;
+};
+using legs =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, leg>;
+
+legs legs_of(const topology& t) {
+  legs graph(t.parts.size());
+  for (const auto& c : t.cables) {
+    const leg l{(std::llround(c.latency.value() * 1e12) << 12) + 1, &c};
+    add_edge(c.from, c.to, l, graph);
+    if (c.duplex) add_edge(c.to, c.from, l, graph);
+  }
+  return graph;
+}
+
 struct way {
-  std::int64_t length = -1;  ///< latency in ps and hops; -1: none
-  bandwidth narrowest;
+  std::size_t hops = 0;  ///< 0: none, or to itself
+  bandwidth narrowest{1e30};
   link_kind kind = link_kind::nvlink;
 };
 
-/// Shortest ways by latency, then hops, from one part to all.
-std::vector<way> ways_from(const topology& t, const std::vector<std::vector<std::size_t>>& cables,
-                           std::size_t from) {
-  std::vector<way> ways(t.parts.size());
-  std::vector<bool> done(t.parts.size());
-  using entry = std::pair<std::int64_t, std::size_t>;
-  std::priority_queue<entry, std::vector<entry>, std::greater<>> queue;
-  ways[from] = {0, bandwidth(1e30), link_kind::nvlink};
-  queue.emplace(0, from);
-  while (!queue.empty()) {
-    const auto at = queue.top().second;
-    queue.pop();
-    if (done[at]) continue;
-    done[at] = true;
-    for (const auto i : cables[at]) {
-      const auto& c = t.cables[i];
-      if (c.from != at && !c.duplex) continue;
-      const auto other = c.from == at ? c.to : c.from;
-      const auto length = ways[at].length + (std::llround(c.latency.value() * 1e12) << 12) + 1;
-      if (ways[other].length >= 0 && ways[other].length <= length) continue;
-      ways[other] = {length, std::min(ways[at].narrowest, c.rate), std::max(ways[at].kind, c.kind)};
-      queue.emplace(length, other);
+/// Shortest ways from one part to all.
+std::vector<way> ways_from(const legs& graph, std::size_t from) {
+  std::vector<std::optional<legs::edge_descriptor>> last(num_vertices(graph));
+  const auto record = boost::record_edge_predecessors(last.data(), boost::on_edge_relaxed());
+  boost::dijkstra_shortest_paths(
+      graph, from,
+      boost::weight_map(get(&leg::length, graph)).visitor(boost::make_dijkstra_visitor(record)));
+  std::vector<way> ways(last.size());
+  for (std::size_t to = 0; to < ways.size(); ++to) {
+    for (auto at = to; at != from && last[at]; at = source(*last[at], graph)) {
+      const auto& c = *graph[*last[at]].over;
+      auto& w = ways[to];
+      ++w.hops;
+      w.narrowest = std::min(w.narrowest, c.rate);
+      w.kind = std::max(w.kind, c.kind);
     }
   }
   return ways;
@@ -65,35 +78,15 @@ std::string_view short_name(link_kind kind) {
   return "NET";
 }
 
-std::string cell(const way& w) {
-  if (w.length < 0) return "-";
-  if (w.length == 0) return "X";
+std::string cell(const way& w, bool itself) {
+  if (itself) return "X";
+  if (w.hops == 0) return "-";
   return fmt::format("{}{:.3g}", short_name(w.kind), w.narrowest.value() / 1e9);
 }
 
 // --- SVG. ---
 
 constexpr double row_height = 90, column_width = 26, margin = 40, size = 16;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
-  }
-  return out;
-}
 
 std::string_view colour(part_kind kind) {
   switch (kind) {
@@ -225,7 +218,7 @@ std::string draw_matrix(const cluster& c) {
         shown.push_back(i);
     }
   }
-  const auto cables = cables_of_parts(t);
+  const auto graph = legs_of(t);
   const auto prefix = fmt::format("node{}.", c.network.node_of(0));
   const auto name = [&](std::size_t i) {
     const std::string_view full = t.parts[i].name;
@@ -235,8 +228,8 @@ std::string draw_matrix(const cluster& c) {
   for (const auto column : shown) out += fmt::format("{:>9}", name(column));
   for (const auto row : shown) {
     out += fmt::format("\n{:8}", name(row));
-    const auto ways = ways_from(t, cables, row);
-    for (const auto column : shown) out += fmt::format("{:>9}", cell(ways[column]));
+    const auto ways = ways_from(graph, row);
+    for (const auto column : shown) out += fmt::format("{:>9}", cell(ways[column], column == row));
   }
   return out + "\n";
 }

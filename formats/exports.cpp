@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/error.hpp"
+#include "model/named.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -21,12 +22,11 @@ std::span<const export_format> export_formats() {
 }
 
 const export_format& find_export(const std::string& name) {
-  std::string names;
-  for (const auto& f : formats) {
-    if (f.name == name) return f;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
+  try {
+    return find_named(formats, name);
+  } catch (const std::invalid_argument& e) {
+    throw input_error("--to", name, e.what());
   }
-  throw input_error("--to", name, "expected one of: " + names);
 }
 
 }  // namespace attnsim::formats

@@ -20,9 +20,9 @@ std::span<const export_format> export_formats();
 /// Throws input_error that lists the names.
 const export_format& find_export(const std::string& name);
 
-/// What read_graphml() takes: everything of the network.
+/// What the importer graphml takes: everything of the network.
 std::string write_graphml(const cluster&);
-/// Zones of hosts, routers and one-link routes, as read_simgrid() takes them.
+/// Zones of hosts, routers and one-link routes, as the importer simgrid takes them.
 std::string write_simgrid(const cluster&);
 /// Graphviz: nodes as boxes, switches as ellipses.
 std::string write_dot(const cluster&);

@@ -1,9 +1,63 @@
 #include "formats/fabric_parts.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <boost/pending/disjoint_sets.hpp>
-#include <vector>
+#include <set>
+#include <stdexcept>
 
 namespace attnsim::formats {
+
+void fabric_parts::put_below(const std::string& host, std::size_t leaf) {
+  const auto part = find_host(host);
+  auto& above = above_[part];
+  if (!above.empty()) {
+    throw std::invalid_argument(
+        fmt::format("expected each host below one switch, once; {} is below {}", host,
+                    fabric_.parts[above.front()].name));
+  }
+  above.push_back(leaf);
+  fabric_.join(part, leaf, {}, {}, link_kind::network);
+}
+
+void fabric_parts::put_in_domain(const std::string& host, int domain) {
+  auto& known = fabric_.parts[find_host(host)].node;
+  if (known >= 0) {
+    throw std::invalid_argument(
+        fmt::format("expected each host in one NVLink domain, once; {} is in one", host));
+  }
+  known = domain;
+}
+
+void fabric_parts::join_below(std::size_t child, std::size_t parent) {
+  auto& above = above_[child];
+  const auto& name = fabric_.parts[child].name;
+  if (std::find(above.begin(), above.end(), parent) != above.end()) {
+    throw std::invalid_argument(fmt::format("expected each switch once; {} is named twice", name));
+  }
+  if (hangs_below(parent, child)) {
+    throw std::invalid_argument(fmt::format("expected no switch below itself; {} is above {}", name,
+                                            fabric_.parts[parent].name));
+  }
+  above.push_back(parent);
+  fabric_.join(child, parent, {}, {}, link_kind::network);
+}
+
+bool fabric_parts::hangs_below(std::size_t lower, std::size_t upper) const {
+  std::set<std::size_t> seen{lower};
+  for (std::vector<std::size_t> queue{lower}; !queue.empty();) {
+    const auto at = queue.back();
+    queue.pop_back();
+    if (at == upper) return true;
+    const auto above = above_.find(at);
+    if (above == above_.end()) continue;
+    for (const auto next : above->second) {
+      if (seen.insert(next).second) queue.push_back(next);
+    }
+  }
+  return false;
+}
 
 void fabric_parts::join_separate_parts() {
   const auto n = fabric_.parts.size();

@@ -1,8 +1,9 @@
-// Switches and hosts by name, as files about fabrics mention them.
+// Switches and hosts by name, as files about fabrics mention them. Cables lead up.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "formats/topology.hpp"
 
@@ -19,7 +20,13 @@ class fabric_parts {
   std::size_t find_host(const std::string& name) { return find(hosts_, part_kind::host, name); }
   bool has_switch(const std::string& name) const { return switches_.contains(name); }
 
-  /// Adds a switch above parts of the fabric that nothing joins, and says so. Cables lead up.
+  /// The three throw std::invalid_argument that says what is expected: a host hangs below one switch and is in one NVLink
+  /// domain; a switch hangs below others, once each and never below itself.
+  void put_below(const std::string& host, std::size_t leaf);
+  void put_in_domain(const std::string& host, int domain);
+  void join_below(std::size_t child, std::size_t parent);
+
+  /// Adds a switch above parts of the fabric that nothing joins, and says so.
   void join_separate_parts();
 
  private:
@@ -30,9 +37,11 @@ class fabric_parts {
     if (is_new) place->second = fabric_.add(kind, name);
     return place->second;
   }
+  bool hangs_below(std::size_t lower, std::size_t upper) const;
 
   topology& fabric_;
   names switches_, hosts_;
+  std::map<std::size_t, std::vector<std::size_t>> above_;  ///< by part: the switches it hangs on
 };
 
 }  // namespace attnsim::formats

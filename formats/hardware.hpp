@@ -12,28 +12,38 @@
 namespace attnsim::formats {
 
 struct known_device {
-  std::string name;     ///< "H100 SXM5"
-  std::string profile;  ///< a shipped device; empty: none
+  std::string name;                ///< "H100 SXM5"
+  std::string profile;             ///< a shipped device; empty: none
+  std::vector<std::string> names;  ///< as drivers print it, and of machines that have it
   std::vector<std::int64_t> pci_ids;
-  std::int64_t sm = 0;  ///< compute capability x 10
-  int nvlinks = 0;
+  std::int64_t sm = 0;    ///< compute capability x 10
+  std::string gfx;        ///< AMD's; empty: NVIDIA
+  bool grace = false;     ///< beside a Grace CPU
+  bool nvswitch = false;  ///< all of a node on a switch
+  int nvlinks = 0;        ///< AMD: XGMI links
   bandwidth nvlink_rate;  ///< of one, each direction
   double pcie = 0;        ///< GT/s a lane, x16
+
+  std::string_view link_name() const { return gfx.empty() ? "NVLink" : "XGMI link"; }
+};
+
+/// Direct links between the devices of a node whose files do not tell them.
+struct known_mesh {
+  std::string device;                   ///< its name
+  std::vector<std::vector<int>> links;  ///< by two devices
 };
 
 struct hardware {
   std::vector<known_device> devices;
   known_device unknown;
+  std::vector<known_mesh> meshes;
   std::vector<std::pair<double, bandwidth>> nic_by_pcie;  ///< slot's GT/s, NIC's rate
   seconds nvlink_latency, pcie_latency, socket_latency, nic_latency, switch_latency;
   bandwidth socket_rate;
 
-  /// The first of the list that fits, or `unknown`.
-  const known_device& by_pci_id(std::int64_t id) const;
-  const known_device& by_sm(std::int64_t sm) const;
-  const known_device& by_nvlinks(int links) const;
-  const known_device& by_pcie(double gigatransfers) const;
-  const known_device& by_profile(std::string_view profile) const;
+  const known_device* by_pci_id(std::int64_t id) const;                        ///< null: none
+  const known_device& by_profile(std::string_view profile) const;              ///< or `unknown`
+  const known_mesh* mesh(std::string_view device, std::size_t devices) const;  ///< null: none
 
   bandwidth nic_rate(double gigatransfers) const;
 };

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <span>
 
 #include "formats/json.hpp"
 
@@ -19,17 +21,49 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-bool is_attention(std::string_view name) {
-  constexpr std::string_view parts[] = {"flash_fwd", "flash_bwd", "FlashAttn",
-                                        "fmha",      "sdpa",      "attention_kernel"};
-  return std::any_of(std::begin(parts), std::end(parts),
-                     [&](auto part) { return has(name, part); });
+bool has_any(std::string_view text, std::span<const std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return has(text, part); });
 }
 
-/// Kernels around attention, such as its delta or the conversion of gradients.
-bool is_auxiliary(std::string_view name) {
-  return has(name, "dot_do_o") || has(name, "convert_d") || has(name, "combine");
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
 }
+
+/// In lower case. Of FlashAttention 2 to 4, cuDNN (also TransformerEngine's), PyTorch and xFormers, TensorRT-LLM, CK;
+/// FlashInfer; FlexAttention; SageAttention; Triton's tutorial, AOTriton, vLLM.
+constexpr std::string_view attention_parts[] = {"flash_fwd",
+                                                "flash_bwd",
+                                                "flashattn",
+                                                "flash_attn",
+                                                "flash_attention",
+                                                "flashattention",
+                                                "flash_fprop",
+                                                "flash_bprop",
+                                                "fmha",
+                                                "sdpa",
+                                                "attention_kernel",
+                                                "attentionkernel",
+                                                "attentionbackwardkernel",
+                                                "prefillwith",
+                                                "decodewith",
+                                                "mlapagedattention",
+                                                "flex_attention",
+                                                "flex_decoding",
+                                                "attn_kernel",
+                                                "attn_fwd",
+                                                "attn_bwd",
+                                                "unified_attention",
+                                                "bwd_kernel_dk_dv",
+                                                "bwd_kernel_dq"};
+
+/// Around attention: its delta, the conversion of gradients, the merge of parts, quantization.
+constexpr std::string_view auxiliary_parts[] = {
+    "dot_do_o", "convert_d", "combine", "preprocess", "postprocess", "merge", "quant_per"};
+
+constexpr std::string_view backward_parts[] = {"bwd", "bprop", "backward", "cutlassb"};
 
 std::string_view name_of(kernel_role role) {
   switch (role) {
@@ -176,10 +210,10 @@ kernel_role role_of(std::string_view name) {
     if (has(name, "SendRecv")) return kernel_role::point_to_point;
     return kernel_role::other_collective;
   }
-  if (!is_attention(name) || is_auxiliary(name)) return kernel_role::other;
-  const bool backward =
-      has(name, "bwd") || has(name, "Bwd") || has(name, "bprop") || has(name, "backward");
-  return backward ? kernel_role::attention_backward : kernel_role::attention;
+  const auto plain = lower(name);
+  if (!has_any(plain, attention_parts) || has_any(plain, auxiliary_parts))
+    return kernel_role::other;
+  return has_any(plain, backward_parts) ? kernel_role::attention_backward : kernel_role::attention;
 }
 
 kineto_trace read_kineto(const source& from) {
@@ -207,6 +241,14 @@ std::vector<rank_timeline> match_kernels(const kineto_trace& trace, const schedu
                       passes == 0 ? "a multiple"
                                   : fmt::format("{} for {} passes", passes * list.size(), passes)));
     }
+  }
+  for (const auto& [role, list] : kernels) {
+    const bool moves_blocks = role == kernel_role::all_gather ||
+                              role == kernel_role::reduce_scatter ||
+                              role == kernel_role::point_to_point;
+    if (moves_blocks && !operations.contains(role))
+      throw input_error(fmt::format("the trace has {} {}, a pass of the schedule 0: expected none",
+                                    list.size(), name_of(role)));
   }
   std::vector<rank_timeline> timelines(passes);
   for (std::size_t pass = 0; pass < passes; ++pass) {

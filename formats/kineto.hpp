@@ -22,8 +22,9 @@ enum class kernel_role {
   other,
 };
 
-/// By the kernel's name: NCCL's ncclKernel_... and ncclDevKernel_...; FlashAttention, cuDNN's SDPA,
-/// PyTorch's memory-efficient attention.
+/// By the kernel's name: NCCL's ncclKernel_... and ncclDevKernel_...; attention of FlashAttention,
+/// cuDNN and TransformerEngine, PyTorch, xFormers, FlashInfer, FlexAttention, SageAttention, Triton,
+/// AOTriton, vLLM, TensorRT-LLM, Composable Kernel.
 kernel_role role_of(std::string_view kernel_name);
 
 struct traced_kernel {

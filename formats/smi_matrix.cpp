@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <regex>
 #include <set>
 
 namespace attnsim::formats {
@@ -16,25 +15,56 @@ constexpr std::string_view cells_expected = "expected X, NV#, PIX, PXB, PHB, NOD
 
 using words = std::vector<std::string>;
 
-/// The words of a line, without a markdown table's bars and code marks, nor escapes that lost their first letter ("[4m").
+constexpr std::string_view digits = "0123456789";
+
+/// The length of "[4m", an escape that lost its first letter; 0: none begins here.
+std::size_t lost_escape(std::string_view text) {
+  if (!text.starts_with('[')) return 0;
+  const auto end = text.find_first_not_of("0123456789;", 1);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+/// The words of a line, without a markdown table's bars and code marks, nor escapes that lost their
+/// first letter.
 words bare_words(std::string_view line) {
-  static const std::regex ornaments(R"([|`*]|\[[0-9;]*m)");
-  const auto bare = std::regex_replace(std::string(line), ornaments, " ");
+  std::string bare;
+  while (!line.empty()) {
+    const auto escape = lost_escape(line);
+    const bool ornament = std::string_view("|`*").find(line.front()) != std::string_view::npos;
+    bare += escape > 0 || ornament ? ' ' : line.front();
+    line.remove_prefix(std::max<std::size_t>(escape, 1));
+  }
   const auto found = words_of(bare);
   return {found.begin(), found.end()};
 }
 
+/// The length of the digits after `before`, with it; 0: the text does not begin so.
+std::size_t numbered(std::string_view text, std::string_view before) {
+  if (!text.starts_with(before)) return 0;
+  const auto end = std::min(text.find_first_not_of(digits, before.size()), text.size());
+  return end > before.size() ? end : 0;
+}
+
+/// mlx5_0, mlx5_bond_0.
+std::size_t mellanox(std::string_view text) {
+  const auto card = numbered(text, "mlx");
+  if (card == 0) return 0;
+  const auto rest = text.substr(card);
+  const auto port = std::max(numbered(rest, "_"), numbered(rest, "_bond_"));
+  return port > 0 ? card + port : 0;
+}
+
 /// The known name or cell that a word begins with; empty: none.
 std::string_view known_beginning(std::string_view word) {
-  static const std::regex known(
-      "GPU[0-9]+|NIC[0-9]+|mlx[0-9]+_(bond_)?[0-9]+|CPU|NUMA|NV[0-9]+|NODE|PIX|PXB|PHB|SYS|SOC|X");
-  std::cmatch found;
-  const auto* begin = word.data();
-  if (!std::regex_search(begin, begin + word.size(), found, known,
-                         std::regex_constants::match_continuous)) {
-    return {};
+  for (const std::string_view name : {"GPU", "NIC", "NV"}) {
+    if (const auto length = numbered(word, name); length > 0) return word.substr(0, length);
   }
-  return word.substr(0, static_cast<std::size_t>(found.length()));
+  if (const auto length = mellanox(word); length > 0) return word.substr(0, length);
+  for (const std::string_view name :
+       {"CPU", "NUMA", "NODE", "PIX", "PXB", "PHB", "SYS", "SOC", "X"}) {
+    if (word.starts_with(name)) return word.substr(0, name.size());
+  }
+  return {};
 }
 
 std::optional<smi_cell> to_cell(std::string_view word) {
@@ -52,8 +82,13 @@ std::optional<smi_cell> to_cell(std::string_view word) {
 
 /// A NIC may have any name that has a digit: mlx5_0, bnxt_re1, rocep13s0.
 bool is_name(std::string_view word) {
-  static const std::regex name("[A-Za-z][A-Za-z0-9_.-]*[0-9][A-Za-z0-9_.-]*");
-  return std::regex_match(word.begin(), word.end(), name) && !to_cell(word);
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  const auto may_stand = [&](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
+  };
+  return !word.empty() && is_letter(word.front()) &&
+         std::all_of(word.begin(), word.end(), may_stand) &&
+         word.find_first_of(digits) != std::string_view::npos && !to_cell(word);
 }
 
 struct header {
@@ -82,6 +117,11 @@ std::optional<words> names_of(std::string_view word, header& h) {
     rest.remove_prefix(name.size());
   }
   return names;
+}
+
+/// "--:", of the line below a markdown table's header.
+bool is_rule(std::string_view word) {
+  return word.find_first_not_of(":-") == std::string_view::npos;
 }
 
 bool ends_names(std::string_view word) {
@@ -157,8 +197,8 @@ class reader {
     std::vector<bare_line> rows;
     for (auto at = header_.at + 1; at < lines_.size() && rows.size() < columns().size(); ++at) {
       const auto& [number, text] = lines_[at];
-      if (text.find_first_not_of(" \t|:-") == std::string_view::npos) continue;
       auto cells = cells_of(text);
+      if (std::all_of(cells.begin(), cells.end(), is_rule)) continue;
       if (cells.empty() ||
           std::find(columns().begin(), columns().end(), cells[0]) == columns().end())
         break;
@@ -215,7 +255,7 @@ class reader {
     const auto told = [&](std::size_t i) { return i < behind.size() && behind[i] != "N/A"; };
     if (told(0)) row.affinity = behind[0];
     row.numa_known = !header_.has_numa || told(1);
-    row.gpu_has_numa = header_.has_gpu_numa && told(2);
+    if (header_.has_gpu_numa) matrix_.grace = matrix_.grace.value_or(false) || told(2);
     matrix_.rows.push_back(std::move(row));
   }
 

@@ -29,7 +29,6 @@ struct smi_row {
   std::vector<smi_cell> cells;  ///< one a column
   std::string affinity;         ///< CPUs; empty: not known
   bool numa_known = true;
-  bool gpu_has_numa = false;  ///< its memory is a NUMA node, as on Grace
 };
 
 struct smi_matrix {
@@ -37,6 +36,7 @@ struct smi_matrix {
   std::size_t rows_missing = 0;   ///< at the end: a paste cut short; told by the columns
   std::size_t pairs_unknown = 0;  ///< of the missing rows
   bool another_follows = false;   ///< a second matrix
+  std::optional<bool> grace;      ///< whether GPUs' memory is a NUMA node; nothing: no such column
   bool without_nvlink = false;    ///< the text names the command `topo -mp`
 };
 

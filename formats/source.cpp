@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 
+#include "formats/gzip.hpp"
 #include "model/plain_text.hpp"
 #include "model/read_file.hpp"
 
@@ -13,11 +15,22 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\f\v";
 
+/// "$ scontrol show topology", "root@node1:~# ", "[me@node1 ~]$ nvidia-smi topo -m".
+bool is_prompt(std::string_view line) {
+  const auto words = words_of(line);
+  if (words.empty()) return false;
+  if (words.front() == "$") return true;
+  return words.front().find('@') != std::string_view::npos &&
+         std::any_of(words.begin(), words.end(),
+                     [](auto w) { return w.ends_with('$') || w.ends_with('#'); });
+}
+
 }  // namespace
 
 source read_source(const std::string& path) {
-  if (path != "-") return {path, read_file(path)};
-  return {"<stdin>", plain_text(read_bytes(std::cin, "<stdin>"))};
+  const std::string name = path == "-" ? "<stdin>" : path;
+  auto bytes = path == "-" ? read_bytes(std::cin, name) : read_bytes(path);
+  return {name, plain_text(unpacked(std::move(bytes), name))};
 }
 
 void fail_at(const source& from, std::size_t line, const std::string& message) {
@@ -36,10 +49,20 @@ std::vector<text_line> lines_of(std::string_view text, char comment) {
     const auto end = std::min(text.find('\n'), text.size());
     auto line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
+    if (is_prompt(line)) continue;
     if (comment != '\0') line = line.substr(0, line.find(comment));
     if (!trimmed(line).empty()) lines.push_back({number, line});
   }
   return lines;
+}
+
+char first_letter(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n\f\v");
+  return first == std::string_view::npos ? '\0' : text[first];
+}
+
+bool has_key(std::string_view text, std::string_view key) {
+  return text.starts_with(key) || text.find("\n" + std::string(key)) != std::string_view::npos;
 }
 
 std::vector<std::string_view> words_of(std::string_view line) {

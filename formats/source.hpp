@@ -17,8 +17,8 @@ struct source {
   std::string text;
 };
 
-/// The plain text (model/plain_text.hpp) of a file, or of standard input for "-". Throws input_error
-/// when it cannot be read or is larger than 64 MiB.
+/// The plain text (model/plain_text.hpp) of a file, or of standard input for "-", gzip unpacked. Throws
+/// input_error when it cannot be read or is larger than 64 MiB.
 source read_source(const std::string& path);
 
 /// Throws input_error "NAME:LINE: MESSAGE".
@@ -32,8 +32,15 @@ struct text_line {
   std::string_view text;
 };
 
-/// Lines that hold more than blanks, without what follows `comment`; '\0' for no comments.
+/// Lines that hold more than blanks and are no shell's prompt, without what follows `comment`; '\0'
+/// for no comments.
 std::vector<text_line> lines_of(std::string_view text, char comment = '\0');
+
+/// The first letter that is no blank and no line's end; '\0': none.
+char first_letter(std::string_view text);
+
+/// Whether a line begins with `key`.
+bool has_key(std::string_view text, std::string_view key);
 
 std::vector<std::string_view> words_of(std::string_view line);
 std::vector<std::string_view> split(std::string_view text, char separator);

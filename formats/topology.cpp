@@ -60,7 +60,11 @@ int topology::nodes() const {
 }
 
 topology topology::node(int number) const {
-  topology inside{.what = scope::node, .device = device, .nic_rate = nic_rate, .said = said};
+  topology inside{.what = scope::node,
+                  .device = device,
+                  .device_doubt = device_doubt,
+                  .nic_rate = nic_rate,
+                  .said = said};
   std::vector<std::size_t> place(parts.size(), parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].node != number) continue;

@@ -46,8 +46,9 @@ struct notes {
 
 struct topology {
   scope what = scope::node;
-  std::string device;  ///< a shipped profile; empty: not known
-  bandwidth nic_rate;  ///< of the nodes' NICs towards the fabric; zero: no NICs
+  std::string device;        ///< a shipped profile; empty: not known
+  std::string device_doubt;  ///< why it may be another; empty: no doubt
+  bandwidth nic_rate;        ///< of the nodes' NICs towards the fabric; zero: no NICs
   std::vector<part> parts;
   std::vector<cable> cables;
   notes said;

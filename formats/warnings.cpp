@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "formats/levels.hpp"
 
@@ -50,16 +51,29 @@ std::size_t count_on_the_way(const topology& t, const std::vector<std::size_t>& 
   return found;
 }
 
+/// Whether NVLink joins two devices, or each with a third, as NCCL's indirect peers.
+bool nvlink_joins(const std::vector<std::size_t>& devices,
+                  const std::map<std::size_t, std::vector<std::size_t>>& ways, std::size_t a,
+                  std::size_t b) {
+  const auto joined = [&](std::size_t from, std::size_t to) {
+    return ways.at(from)[to] != nowhere;
+  };
+  return joined(a, b) || std::any_of(devices.begin(), devices.end(), [&](std::size_t third) {
+           return third != a && third != b && joined(a, third) && joined(third, b);
+         });
+}
+
 void check_node(const topology& node, std::vector<std::string>& warnings) {
   const auto cables = cables_of_parts(node);
   const auto over_pcie = [](const cable& c) { return c.kind == link_kind::pcie; };
   const auto over_nvlink = [](const cable& c) { return c.kind == link_kind::nvlink; };
   const auto devices = node.all(part_kind::device), nics = node.all(part_kind::nic);
+  std::map<std::size_t, std::vector<std::size_t>> nvlinks;
+  for (const auto d : devices) nvlinks[d] = ways_from(node, d, cables, over_nvlink);
   std::vector<std::string> far;
   std::size_t pairs = 0;
   for (const auto d : devices) {
     const auto pcie = ways_from(node, d, cables, over_pcie);
-    const auto nvlink = ways_from(node, d, cables, over_nvlink);
     auto fewest = nowhere;
     for (const auto nic : nics) {
       if (pcie[nic] == nowhere) continue;
@@ -67,7 +81,7 @@ void check_node(const topology& node, std::vector<std::string>& warnings) {
     }
     if (fewest > 1 && fewest != nowhere) far.push_back(node.parts[d].name);
     for (const auto e : devices) {
-      if (e <= d || nvlink[e] != nowhere || pcie[e] == nowhere) continue;
+      if (e <= d || pcie[e] == nowhere || nvlink_joins(devices, nvlinks, d, e)) continue;
       pairs += count_on_the_way(node, pcie, e,
                                 [](const part& p) { return is_cpu(p) || is_bridge(p); }) > 0;
     }

@@ -1,13 +1,14 @@
 #include "model/config.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "model/printable.hpp"
 #include "model/read_file.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
@@ -88,7 +89,8 @@ Quantity positive_quantity(const std::string& text) {
 template <typename T>
 T convert(const std::string& text) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return text;
+    if (printable(text) == text) return text;
+    throw std::invalid_argument("expected one line of UTF-8 text without control characters");
   } else if constexpr (std::is_same_v<T, bool>) {
     if (text == "true") return true;
     if (text == "false") return false;
@@ -116,10 +118,22 @@ config_node config_node::load(const std::string& path) {
 }
 
 config_node config_node::parse_text(const std::string& text, const std::string& name) {
+  return parse(text, name, YAML::NodeType::Map);
+}
+
+config_node config_node::parse_list(const std::string& text, const std::string& name) {
+  return parse(text, name, YAML::NodeType::Sequence);
+}
+
+config_node config_node::parse(const std::string& text, const std::string& name,
+                               YAML::NodeType::value root) {
   try {
     auto node = YAML::Load(text);
-    if (!node.IsMap())
-      throw input_error(fmt::format("{}:1: expected a map of keys to values", name));
+    if (node.Type() != root) {
+      const bool map = root == YAML::NodeType::Map;
+      throw input_error(
+          fmt::format("{}:1: expected {}", name, map ? "a map of keys to values" : "a list"));
+    }
     value_check(text, name).walk(node);
     return config_node(std::move(node), name, "", std::make_shared<settings>());
   } catch (const YAML::Exception& e) {
@@ -204,6 +218,12 @@ T config_node::get(std::string_view key) const {
   return at(key).as<T>();
 }
 
+std::string config_node::get_text(std::string_view key) const {
+  if (!has(key)) return "";
+  const auto node = at(key);
+  return node.node_.IsScalar() ? node.node_.Scalar() : node.as<std::string>();
+}
+
 template std::string config_node::as<std::string>() const;
 template bool config_node::as<bool>() const;
 template double config_node::as<double>() const;
@@ -236,10 +256,14 @@ int config_node::get_within(std::string_view key, int least, int most) const {
 }
 
 void config_node::allow_only(std::initializer_list<std::string_view> keys) const {
+  allow_only(std::span(keys.begin(), keys.size()));
+}
+
+void config_node::allow_only(std::span<const std::string_view> keys) const {
   for (const auto& [key, value] : entries()) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
       throw input_error(where(value.node_, key),
-                        fmt::format("unknown key; expected one of: {}", fmt::join(keys, ", ")));
+                        "unknown key; " + expected_one_of(key, {keys.begin(), keys.end()}));
     }
   }
 }

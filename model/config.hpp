@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ class config_node {
   static config_node load(const std::string& path);
   /// `name` stands for the file in messages.
   static config_node parse_text(const std::string& text, const std::string& name);
+  /// The same of a text whose root is a list, not a map.
+  static config_node parse_list(const std::string& text, const std::string& name);
 
   /// Sets key.path to a value, which is YAML, as the field "set" of a question does. Messages about it begin with
   /// `origin`, by default "set: key.path". Throws input_error for a path through a value that is no map.
@@ -45,7 +48,7 @@ class config_node {
   std::vector<config_node> items() const;                            ///< of a sequence
   std::vector<std::pair<std::string, config_node>> entries() const;  ///< of a map, in file order
 
-  /// The value under `key`: std::string, bool, double, std::int64_t (at least `least`) or a quantity (positive; latencies
+  /// The value under `key`: std::string (a line that a terminal shows as it is), bool, double, std::int64_t (at least `least`) or a quantity (positive; latencies
   /// may be zero). Throws input_error when it is missing or malformed.
   template <typename T>
   T get(std::string_view key) const;
@@ -53,6 +56,8 @@ class config_node {
   T get(std::string_view key, T fallback) const {
     return has(key) ? get<T>(key) : fallback;
   }
+  /// Any text, of several lines too; empty where there is none.
+  std::string get_text(std::string_view key) const;
   std::int64_t get_integer(std::string_view key, std::int64_t least) const;
   std::int64_t get_integer(std::string_view key, std::int64_t least, std::int64_t fallback) const {
     return has(key) ? get_integer(key, least) : fallback;
@@ -74,6 +79,7 @@ class config_node {
   T as() const;
 
   void allow_only(std::initializer_list<std::string_view> keys) const;
+  void allow_only(std::span<const std::string_view> keys) const;
 
   /// "FILE:LINE: KEY: 'VALUE': EXPECTED" for the value under `key`, or for this node when `key` is empty.
   [[noreturn]] void fail(std::string_view key, const std::string& expected) const;
@@ -84,6 +90,8 @@ class config_node {
   config_node(const YAML::Node& node, std::string file, std::string path,
               std::shared_ptr<settings> set)
       : node_(node), file_(std::move(file)), path_(std::move(path)), set_(std::move(set)) {}
+  static config_node parse(const std::string& text, const std::string& name,
+                           YAML::NodeType::value root);
   std::string path_to(std::string_view key) const;
   location where(const YAML::Node& node, std::string_view key) const;
   YAML::Node child(std::string_view key) const;

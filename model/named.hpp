@@ -8,6 +8,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "model/spelling.hpp"
 
 namespace attnsim {
 
@@ -24,12 +27,21 @@ constexpr std::string_view find_name(const name_table<Enum, N>& table, Enum valu
 
 template <typename Enum, std::size_t N>
 Enum find_value(const name_table<Enum, N>& table, std::string_view text) {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& [value, name] : table) {
     if (name == text) return value;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    names.emplace_back(name);
   }
-  throw std::invalid_argument("expected one of: " + names);
+  throw std::invalid_argument(expected_one_of(text, names));
+}
+
+/// The row of a table whose `name` is `text`; throws likewise.
+template <typename Table>
+const auto& find_named(const Table& table, std::string_view text) {
+  for (const auto& row : table) {
+    if (row.name == text) return row;
+  }
+  throw std::invalid_argument(expected_one_of(text, names_in(table)));
 }
 
 }  // namespace attnsim

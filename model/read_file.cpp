@@ -9,18 +9,13 @@
 #include "model/plain_text.hpp"
 
 namespace attnsim {
-namespace {
-
-constexpr std::size_t largest = 64u << 20;
-
-}  // namespace
 
 std::string read_bytes(std::istream& stream, const std::string& name) {
   std::string bytes;
   char chunk[1 << 16];
   while (stream.read(chunk, sizeof chunk), stream.gcount() > 0) {
     bytes.append(chunk, static_cast<std::size_t>(stream.gcount()));
-    if (bytes.size() > largest) throw input_error(fmt::format("{}: larger than 64 MiB", name));
+    if (bytes.size() > largest_file) throw input_error(fmt::format("{}: larger than 64 MiB", name));
   }
   if (stream.bad()) throw input_error(fmt::format("{}: cannot be read", name));
   return bytes;
@@ -30,7 +25,7 @@ std::string read_bytes(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) throw input_error(fmt::format("{}: cannot be read: {}", path, error.message()));
-  if (size > largest) throw input_error(fmt::format("{}: larger than 64 MiB", path));
+  if (size > largest_file) throw input_error(fmt::format("{}: larger than 64 MiB", path));
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw input_error(fmt::format("{}: cannot be read", path));
   return read_bytes(stream, path);

@@ -6,6 +6,8 @@
 
 namespace attnsim {
 
+constexpr std::size_t largest_file = 64u << 20;
+
 /// The plain text (plain_text.hpp) of a file. Throws input_error when it cannot be read or is larger than 64 MiB.
 std::string read_file(const std::string& path);
 

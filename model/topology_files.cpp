@@ -8,6 +8,9 @@
 #include <set>
 #include <stdexcept>
 
+#include "model/config.hpp"
+#include "model/spelling.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -26,6 +29,18 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+/// What a short name stands for (topologies/aliases.yaml); empty: nothing.
+std::string meant_by(std::string_view folder, const std::string& name) {
+  for (const auto& root : roots()) {
+    const auto path = root / "aliases.yaml";
+    if (!is_file(path)) continue;
+    const auto aliases = config_node::load(path.string());
+    if (aliases.has(folder) && aliases.at(folder).has(name))
+      return aliases.at(folder).get<std::string>(name);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string find_topology_file(std::string_view folder, const std::string& name_or_file) {
@@ -34,8 +49,11 @@ std::string find_topology_file(std::string_view folder, const std::string& name_
     const auto path = root / folder / (name_or_file + ".yaml");
     if (is_file(path)) return path.string();
   }
-  throw std::invalid_argument(
-      fmt::format("expected a file or one of: {}", fmt::join(shipped_names(folder), ", ")));
+  if (const auto meant = meant_by(folder, name_or_file); !meant.empty())
+    return find_topology_file(folder, meant);
+  const auto names = shipped_names(folder);
+  throw std::invalid_argument(fmt::format("expected a file or one of: {}{}", fmt::join(names, ", "),
+                                          did_you_mean(name_or_file, names)));
 }
 
 std::vector<std::string> shipped_names(std::string_view folder) {

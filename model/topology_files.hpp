@@ -9,7 +9,7 @@
 namespace attnsim {
 
 /// The path of a file called `name_or_file`, or of the shipped file of that name in `folder`
-/// ("clusters", "devices" or "hosts"). Throws std::invalid_argument that lists the shipped names.
+/// ("clusters", "devices" or "hosts"), or that a short name of aliases.yaml beside the folders stands for. Throws std::invalid_argument that lists the shipped names.
 std::string find_topology_file(std::string_view folder, const std::string& name_or_file);
 
 /// The names in `folder`, sorted.

@@ -22,9 +22,7 @@ struct wanted_strategy {
   ask::question asked;
   std::optional<strategy> chosen;
 
-  strategy on(const attention& a) const {
-    return chosen ? *chosen : ask::strategy_of(asked, a.mask);
-  }
+  strategy on(const attention& a) const { return chosen ? *chosen : ask::strategy_of(asked, a); }
 };
 
 /// As one would write it; empty for None.

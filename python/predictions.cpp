@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "ask/planner.hpp"
-#include "python/bindings.hpp"
+#include "python/figures.hpp"
 #include "report/results.hpp"
 
 namespace attnsim::python {
@@ -35,65 +35,21 @@ plan_result plan_all(const cluster& c, const attention& a, const wanted_strategy
 }
 
 void bind_prediction(py::module_& m) {
-  using p = prediction;
-  py::class_<pass_prediction>(m, "Pass", "One pass of a prediction.")
-      .def_property_readonly("name", [](const pass_prediction& x) { return name_of(x.pass); })
-      .def_property_readonly("time_s", [](const pass_prediction& x) { return x.time.value(); })
-      .def_property_readonly("compute_s",
-                             [](const pass_prediction& x) { return x.compute.value(); })
-      .def_property_readonly(
-          "exposed_communication_s",
-          [](const pass_prediction& x) { return x.exposed_communication.value(); })
-      .def_property_readonly("host_s", [](const pass_prediction& x) { return x.host.value(); });
-  py::class_<p>(
+  py::class_<pass_prediction> pass(m, "Pass", "One pass of a prediction.");
+  bind_figures(pass);
+  py::class_<prediction> whole(
       m, "Prediction",
-      "Time of a strategy for one attention layer over all its heads, on the slowest rank.")
-      .def_readonly("cluster", &p::cluster)
-      .def_readonly("ranks", &p::ranks)
-      .def_property_readonly("schedule", [](const p& x) { return x.chosen.schedule; })
+      "Time of a strategy for one attention layer over all its heads, on the slowest rank.");
+  bind_figures(whole);
+  whole
       .def_property_readonly(
-          "grid", [](const p& x) { return std::pair(x.chosen.rows, x.chosen.cols); },
-          "(rows, columns)")
-      .def_property_readonly("ulysses", [](const p& x) { return x.chosen.ulysses; })
-      .def_property_readonly("tp", [](const p& x) { return x.chosen.tensor_parallel; })
-      .def_readonly("dp", &p::data_parallel, "Groups of ranks, each with its part of the batch.")
-      .def_property_readonly("tokens", [](const p& x) { return name_of(x.chosen.tokens); })
-      .def_property_readonly("placement", [](const p& x) { return x.chosen.placement; })
-      .def_property_readonly("kv_order", [](const p& x) { return name_of(x.chosen.order); })
-      .def_property_readonly(
-          "strategy", [](const p& x) { return wanted_strategy{.chosen = x.chosen}; },
-          "For predict and simulate.")
-      .def_readonly("passes", &p::passes, "In the order in which they run.")
-      .def_property_readonly("time_s", [](const p& x) { return x.time.value(); })
-      .def_property_readonly(
-          "time_interval_s", [](const p& x) { return std::pair(x.low.value(), x.high.value()); },
-          "(low, high) by the profile's stated uncertainties.")
-      .def_property_readonly("compute_s", [](const p& x) { return x.compute.value(); })
-      .def_property_readonly(
-          "exposed_communication_s", [](const p& x) { return x.exposed_communication.value(); },
-          "The device waits for data.")
-      .def_property_readonly(
-          "host_s", [](const p& x) { return x.host.value(); },
-          "What the host takes to launch it all.")
-      .def_property_readonly(
-          "bytes_sent_max", [](const p& x) { return x.most_bytes_sent.value(); }, "By any rank.")
-      .def_readonly("bytes_sent_mean", &p::mean_bytes_sent, "By a rank.")
-      .def_property_readonly("peak_memory_bytes", [](const p& x) { return x.peak_memory.value(); })
-      .def_property_readonly(
-          "tflops_per_device", [](const p& x) { return x.rate_per_device.value() / 1e12; },
-          "Useful operations.")
-      .def_property_readonly(
-          "bottleneck",
-          [](const p& x) {
-            return py::make_tuple(x.bottleneck.kind, x.bottleneck.name, x.bottleneck.share);
-          },
-          "(kind, name, share of the time in which it is busy)")
-      .def_readonly("feasible", &p::feasible, "It fits the device's memory.")
-      .def_readonly("warnings", &p::warnings)
+          "strategy", [](const prediction& p) { return wanted_strategy{.chosen = p.chosen}; },
+          "for predict and simulate")
+      .def_readonly("passes", &prediction::passes, "in the order in which they run")
       .def("to_dict", &dict_of, "The object that attnsim predict --format json prints.")
-      .def("__repr__", [](const p& x) {
-        return fmt::format("Prediction({} {}: {})", x.chosen.schedule, report::grid_of(x.chosen),
-                           to_string(x.time));
+      .def("__repr__", [](const prediction& p) {
+        return fmt::format("Prediction({} {}: {})", p.chosen.schedule, report::grid_of(p.chosen),
+                           to_string(p.time));
       });
 }
 
@@ -105,6 +61,10 @@ void bind_plan(py::module_& m) {
           "(rows, columns)")
       .def_readonly("reason", &rejection::reason);
   py::class_<plan_result>(m, "Plan", "Strategies ranked by their simulated time.")
+      .def_readonly("problem", &plan_result::problem, "what was asked")
+      .def_property_readonly(
+          "pass_", [](const plan_result& r) { return name_of(r.pass); },
+          "what was asked: forward, backward, both or recompute")
       .def_readonly("candidates", &plan_result::candidates, "Predictions, best first.")
       .def_readonly("rejected", &plan_result::rejected)
       .def_readonly("on_fewer", &plan_result::on_fewer,

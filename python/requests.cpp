@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "python/bindings.hpp"
+#include "python/figures.hpp"
 
 namespace attnsim::python {
 namespace {
@@ -69,12 +69,15 @@ std::string documents_of(const py::object& documents) {
 }
 
 void bind_attention(py::module_& m) {
-  py::class_<attention>(m, "Attention",
-                        "One attention layer over all its heads: Q of shape [batch, seq, heads, "
-                        "head_dim],\nK and V of [batch, seq, kv_heads, head_dim].")
+  py::class_<attention> layer(
+      m, "Attention",
+      "One attention layer over all its heads: Q of shape [batch, seq, heads, "
+      "head_dim],\nK and V of [batch, seq, kv_heads, head_dim].");
+  bind_figures(layer);
+  layer
       .def(py::init([](const py::object& seq, const py::object& heads, const py::object& kv_heads,
                        const py::object& head_dim, const py::object& model, const py::object& batch,
-                       const std::string& mask, const py::object& window,
+                       const py::object& mask, const py::object& window, const py::object& layer,
                        const py::object& documents, const std::string& dtype, std::int64_t pad_to) {
              ask::question q;
              set(q, "seq", seq);
@@ -83,8 +86,9 @@ void bind_attention(py::module_& m) {
              set(q, "head-dim", head_dim);
              set(q, "model", model);
              set(q, "batch", batch);
-             ask::set(q, "mask", mask);
+             set(q, "mask", mask);
              set(q, "window", window);
+             set(q, "layer", layer);
              ask::set(q, "documents", documents_of(documents));
              ask::set(q, "dtype", dtype);
              q.pad = pad_to > 1;
@@ -92,22 +96,12 @@ void bind_attention(py::module_& m) {
            }),
            py::arg("seq"), py::kw_only(), py::arg("heads") = py::none(),
            py::arg("kv_heads") = py::none(), py::arg("head_dim") = py::none(),
-           py::arg("model") = py::none(), py::arg("batch") = 1, py::arg("mask") = "causal",
-           py::arg("window") = 0, py::arg("documents") = py::none(), py::arg("dtype") = "bf16",
-           py::arg("pad_to") = 1,
+           py::arg("model") = py::none(), py::arg("batch") = 1, py::arg("mask") = py::none(),
+           py::arg("window") = py::none(), py::arg("layer") = py::none(),
+           py::arg("documents") = py::none(), py::arg("dtype") = "bf16", py::arg("pad_to") = 1,
            "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
            "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
            "multiple of that.")
-      .def_readonly("seq", &attention::sequence, "Tokens, including the padding.")
-      .def_readonly("padding", &attention::padding, "Tokens.")
-      .def_readonly("batch", &attention::batch, "Sequences.")
-      .def_readonly("heads", &attention::heads, "Query heads.")
-      .def_readonly("kv_heads", &attention::kv_heads)
-      .def_readonly("head_dim", &attention::head_dim, "Elements of a head.")
-      .def_property_readonly("mask", [](const attention& a) { return name_of(a.mask); })
-      .def_readonly("window", &attention::window, "Tokens; 0: none.")
-      .def_readonly("documents", &attention::documents, "Tokens of each; empty: one document.")
-      .def_property_readonly("dtype", [](const attention& a) { return name_of(a.dtype); })
       .def("__repr__", [](const attention& a) {
         return fmt::format("Attention({}, heads={}, kv_heads={}, head_dim={}, batch={}, mask='{}')",
                            a.sequence, a.heads, a.kv_heads, a.head_dim, a.batch, name_of(a.mask));

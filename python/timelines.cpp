@@ -2,25 +2,17 @@
 
 #include <algorithm>
 
-#include "model/schedule/algorithms/schedules.hpp"
+#include "ask/predicted_run.hpp"
 #include "python/bindings.hpp"
-#include "sim/simulator.hpp"
 
 namespace attnsim::python {
 namespace {
 
-/// One pass that was simulated, `offset` after the start of the first.
-struct simulated_pass {
-  schedule program;
-  timeline times;
-  seconds offset;
-};
-
 struct simulation {
   const cluster* on = nullptr;
-  std::vector<simulated_pass> passes;
+  std::vector<ask::recorded_pass> passes;
 
-  seconds duration() const { return passes.back().offset + passes.back().times.duration(); }
+  seconds duration() const { return passes.back().start + passes.back().times.duration(); }
 };
 
 /// A column of a frame, filled row by row.
@@ -58,7 +50,7 @@ py::object operations_of(const simulation& s) {
   text_column pass, stream, operation, reads, writes;
   counts rank, ranks_alike;
   numbers start, end;
-  for (const auto& [program, times, offset] : s.passes) {
+  for (const auto& [run, program, times, offset] : s.passes) {
     for (std::size_t c = 0; c < times.ranks.size(); ++c) {
       for (const auto& i : times.ranks[c].intervals) {
         const auto& op = program.program[i.operation];
@@ -91,7 +83,7 @@ py::object rank_times_of(const simulation& s) {
   text_column pass;
   counts rank, ranks_alike;
   numbers end, compute, exposed, sent;
-  for (const auto& [program, times, offset] : s.passes) {
+  for (const auto& [run, program, times, offset] : s.passes) {
     for (std::size_t c = 0; c < times.ranks.size(); ++c) {
       const auto& r = times.ranks[c];
       pass.add(std::string(name_of(program.pass)));
@@ -118,7 +110,7 @@ py::object links_of(const simulation& s) {
   text_column pass, name, kind;
   counts links_alike;
   numbers bytes, utilisation;
-  for (const auto& [program, times, offset] : s.passes) {
+  for (const auto& [run, program, times, offset] : s.passes) {
     for (const auto& l : times.links) {
       pass.add(std::string(name_of(program.pass)));
       name.add(s.on->network.name(l.link, "->"));
@@ -141,7 +133,7 @@ py::object links_of(const simulation& s) {
 py::object loads_of(const simulation& s) {
   text_column name;
   numbers since, rate;
-  for (const auto& [program, times, offset] : s.passes) {
+  for (const auto& [run, program, times, offset] : s.passes) {
     for (const auto& l : times.links) {
       for (const auto& change : l.samples) {
         name.add(s.on->network.name(l.link, "->"));
@@ -163,17 +155,9 @@ simulation simulate_all(const cluster& c, const attention& a, const wanted_strat
   const py::gil_scoped_release others_may_run;
   ask::question q;
   ask::set(q, "pass", pass);
-  const auto chosen = complete(s.on(a), a, n);
-  simulation result{.on = &c};
-  seconds offset;
-  for (const auto one : passes_of(q.pass)) {
-    const placed_schedule i(c, a, chosen, one);
-    auto times = simulate(i, {.record = true, .record_links = true});
-    const auto end = offset + times.duration();
-    result.passes.push_back({i.program(), std::move(times), offset});
-    offset = end;
-  }
-  return result;
+  ask::predicted_run run(c, a, s.on(a), n, q.pass, prediction_method::simulation,
+                         ask::recording::loads);
+  return {&c, run.passes()};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/escaped.hpp"
 #include "report/assets.hpp"
 
 namespace attnsim::report {

@@ -30,8 +30,7 @@ page head(const char* what, const cluster& c, const prediction& p) {
           .warnings = p.warnings};
 }
 
-void add_details(page& made, const cluster& c, const prediction& p) {
-  const auto passes = record(c, p);
+void add_details(page& made, const cluster& c, const std::vector<recorded_pass>& passes) {
   made.sections.push_back(breakdown(passes));
   made.sections.push_back(critical_rank(passes));
   made.sections.push_back(link_utilisation(c, passes));
@@ -39,28 +38,29 @@ void add_details(page& made, const cluster& c, const prediction& p) {
 
 }  // namespace
 
-page page_of(const cluster& c, const prediction& p) {
+page page_of(const cluster& c, ask::predicted_run& run) {
+  const auto& p = run.prediction();
   auto made = head("Prediction", c, p);
   made.result = to_json(p);
   made.sections.push_back(ranking({p}));
   made.sections.back().title = "Time";
-  add_details(made, c, p);
+  add_details(made, c, run.passes());
   made.sections.push_back(memory(p, c.device.memory));
   return made;
 }
 
-page page_of(const cluster& c, const std::vector<prediction>& ranked,
-             nlohmann::ordered_json result) {
+page page_of(const cluster& c, const plan_result& plan) {
+  const auto& ranked = plan.candidates;
   auto made = head("Plan", c, ranked.front());
-  made.result = std::move(result);
+  made.result = to_json(plan);
   made.sections.push_back(ranking(ranked));
-  add_details(made, c, ranked.front());
+  add_details(made, c, ask::predicted_run(c, ranked.front()).passes());
   for (auto& s : made.sections) {
     if (&s != &made.sections.front()) s.title += fmt::format(": {}", name_of(ranked.front()));
   }
   made.sections.push_back(memory(ranked, c.device.memory));
   made.sections.push_back(crossovers(
-      over_sequences(c, ranked),
+      ask::over_sequences(c, ranked, name_of),
       "The best candidate of every schedule at other lengths of sequence, by the closed form."));
   return made;
 }

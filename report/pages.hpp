@@ -1,18 +1,17 @@
 // Pages of predictions and plans.
 #pragma once
 
-#include <vector>
-
-#include "ask/predict.hpp"
+#include "ask/planner.hpp"
+#include "ask/predicted_run.hpp"
 #include "model/cluster/cluster.hpp"
 #include "report/page.hpp"
 
 namespace attnsim::report {
 
-/// One strategy, simulated once more to record what happens.
-page page_of(const cluster&, const prediction&);
+/// One strategy.
+page page_of(const cluster&, ask::predicted_run&);
 
-/// Candidates, best first, with the best in detail. `result` is what --format json prints.
-page page_of(const cluster&, const std::vector<prediction>& ranked, nlohmann::ordered_json result);
+/// Candidates with the best in detail.
+page page_of(const cluster&, const plan_result&);
 
 }  // namespace attnsim::report

@@ -10,7 +10,6 @@
 #include "formats/drawing.hpp"
 #include "model/error.hpp"
 #include "report/chart.hpp"
-#include "sim/simulator.hpp"
 
 namespace attnsim::report {
 namespace {
@@ -117,19 +116,6 @@ std::string kind_of(const vertex& v) {
 }
 
 }  // namespace
-
-std::vector<recorded_pass> record(const cluster& c, const prediction& p) {
-  std::vector<recorded_pass> result;
-  seconds start;
-  auto problem = p.problem;
-  problem.batch /= p.data_parallel;
-  for (const auto& one : p.passes) {
-    const placed_schedule i(c, problem, p.chosen, one.pass);
-    result.push_back({{}, i.program(), simulate(i, {.record = true}), start});
-    start += result.back().times.duration();
-  }
-  return result;
-}
 
 section breakdown(const std::vector<recorded_pass>& passes) {
   section s{.title = "Where the time goes",

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/csv.hpp"
+#include "report/figure_views.hpp"
+
 namespace attnsim::report {
 namespace {
 
@@ -40,8 +43,41 @@ std::string working_buffers(const memory_use& memory) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-flop_count work_per_device(const prediction& p) {
-  return flop_count(p.rate_per_device.value() * p.time.value());
+/// A figure for people, by its unit, or as its own words have it.
+struct ranking_column {
+  std::string_view heading, figure;
+  std::string (*words)(const prediction&) = nullptr;
+};
+
+const ranking_column ranking_columns[] = {
+    {"schedule", "schedule", [](const prediction& p) { return schedule_of(p.chosen); }},
+    {"grid", "grid", [](const prediction& p) { return grid_of(p); }},
+    {"tokens", "tokens"},
+    {"placement", "placement"},
+    {"time", "time_s"},
+    {"compute", "compute_s"},
+    {"exposed", "exposed_communication_s"},
+    {"rate/device", "tflops_per_device"},
+    {"sent/rank", "bytes_sent_per_rank"},
+    {"memory", "peak_memory_bytes"},
+    {"bound by", "bottleneck",
+     [](const prediction& p) {
+       return bound_by(p.bottleneck) +
+              (p.by == prediction_method::analytic ? ", by closed form" : "");
+     }},
+};
+
+std::string cell(const ranking_column& c, const prediction& p) {
+  if (c.words != nullptr) return c.words(p);
+  const auto figures = ask::figures<prediction>();
+  const auto f = std::find_if(figures.begin(), figures.end(),
+                              [&](const auto& one) { return one.name == c.figure; });
+  return text_of(f->get(p), f->unit);
+}
+
+std::string_view passes_in_words(pass_kind pass) {
+  if (pass == pass_kind::both) return "forward and backward";
+  return pass == pass_kind::recompute ? "forward twice and backward" : name_of(pass);
 }
 
 }  // namespace
@@ -61,8 +97,12 @@ std::string name_of(const prediction& p) {
 }
 
 std::string problem_of(const attention& a) {
-  return fmt::format("{} tokens x {}, {} heads, {} K/V heads of {}, {}, {}", a.sequence, a.batch,
-                     a.heads, a.kv_heads, a.head_dim, name_of(a.mask), name_of(a.dtype));
+  const auto window = a.window > 0 ? fmt::format(", window of {}", a.window) : "";
+  const auto documents =
+      a.documents.empty() ? "" : fmt::format(", {} documents", a.documents.size());
+  return fmt::format("{} tokens x {}{}, {} heads, {} K/V heads of {}, {}{}, {}", a.sequence,
+                     a.batch, documents, a.heads, a.kv_heads, a.head_dim, name_of(a.mask), window,
+                     name_of(a.dtype));
 }
 
 std::string strategy_of(const prediction& p) {
@@ -74,33 +114,7 @@ std::string bound_by(const bottleneck& b) {
 }
 
 nlohmann::ordered_json to_json(const prediction& p) {
-  return {
-      {"schema", "attnsim.prediction.1"},
-      {"cluster", p.cluster},
-      {"ranks", p.ranks},
-      {"schedule", p.chosen.schedule},
-      {"grid", {p.chosen.rows, p.chosen.cols}},
-      {"ulysses", p.chosen.ulysses},
-      {"tp", p.chosen.tensor_parallel},
-      {"dp", p.data_parallel},
-      {"tokens", name_of(p.chosen.tokens)},
-      {"placement", p.chosen.placement},
-      {"kv_order", name_of(p.chosen.order)},
-      {"by", name_of(p.by)},
-      {"time_s", p.time.value()},
-      {"time_interval_s", {p.low.value(), p.high.value()}},
-      {"compute_s", p.compute.value()},
-      {"exposed_communication_s", p.exposed_communication.value()},
-      {"host_s", p.host.value()},
-      {"bytes_sent_per_rank", {{"max", p.most_bytes_sent.value()}, {"mean", p.mean_bytes_sent}}},
-      {"peak_memory_bytes", p.peak_memory.value()},
-      {"tflops_per_device", p.rate_per_device.value() / 1e12},
-      {"tflop_per_device", work_per_device(p).value() / 1e12},
-      {"bottleneck",
-       {{"kind", p.bottleneck.kind}, {"name", p.bottleneck.name}, {"share", p.bottleneck.share}}},
-      {"feasible", p.feasible},
-      {"warnings", p.warnings},
-  };
+  return json_of_figures(p);
 }
 
 std::string to_table(const prediction& p) {
@@ -128,22 +142,19 @@ std::string to_table(const prediction& p) {
     if (!one.memory.at_peak.empty()) line("      working", working_buffers(one.memory));
   }
   line("rate", fmt::format("{} a device, for {} each", to_string(p.rate_per_device),
-                           to_string(work_per_device(p))));
+                           to_string(flop_count(p.rate_per_device.value() * p.time.value()))));
   for (const auto& warning : p.warnings) line("warning", warning);
   return text;
 }
 
 table ranking_of(const std::vector<prediction>& ranked) {
-  table rows({"#", "schedule", "grid", "tokens", "placement", "time", "compute", "exposed",
-              "rate/device", "sent/rank", "memory", "bound by"});
+  std::vector<std::string> header{"#"};
+  for (const auto& c : ranking_columns) header.emplace_back(c.heading);
+  table rows(header);
   for (std::size_t i = 0; i < ranked.size(); ++i) {
-    const auto& p = ranked[i];
-    rows.add(
-        {fmt::format("{}", i + 1), schedule_of(p.chosen), grid_of(p),
-         std::string(name_of(p.chosen.tokens)), p.chosen.placement, to_string(p.time),
-         to_string(p.compute), to_string(p.exposed_communication), to_string(p.rate_per_device),
-         to_string(p.most_bytes_sent), to_string(p.peak_memory),
-         bound_by(p.bottleneck) + (p.by == prediction_method::analytic ? ", by closed form" : "")});
+    std::vector<std::string> row{fmt::format("{}", i + 1)};
+    for (const auto& c : ranking_columns) row.push_back(cell(c, ranked[i]));
+    rows.add(row);
   }
   return rows;
 }
@@ -157,39 +168,43 @@ std::string to_table(const std::vector<prediction>& ranked) {
   return text;
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::vector<std::pair<std::string, std::string>> csv_fields(const prediction& p) {
-  std::vector<std::pair<std::string, std::string>> fields;
-  const auto flat = to_json(p).flatten();
-  for (const auto& [key, value] : flat.items()) {
-    if (key.starts_with("/warnings")) continue;
-    auto name = key.substr(1);
-    std::replace(name.begin(), name.end(), '/', '.');
-    fields.emplace_back(name,
-                        csv_field(value.is_string() ? value.get<std::string>() : value.dump()));
-  }
-  return fields;
-}
-
 std::string to_csv(const std::vector<prediction>& list) {
-  std::vector<std::string> names;
-  std::string rows;
+  std::vector<std::string> lines;
   for (const auto& p : list) {
-    names.clear();
-    std::vector<std::string> values;
-    for (const auto& [name, value] : csv_fields(p)) {
+    std::vector<std::string> names, fields;
+    for (const auto& [name, field] : columns_of_figures(p)) {
       names.push_back(name);
-      values.push_back(value);
+      fields.push_back(field);
     }
-    rows += fmt::format("{}\n", fmt::join(values, ","));
+    if (lines.empty()) lines.push_back(csv_line(names));
+    lines.push_back(csv_line(fields));
   }
-  return fmt::format("{}\n{}", fmt::join(names, ","), rows);
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+std::string to_csv(const prediction& p) {
+  return to_csv(std::vector{p});
+}
+
+nlohmann::ordered_json to_json(const plan_result& plan) {
+  auto candidates = nlohmann::ordered_json::array();
+  for (const auto& p : plan.candidates) candidates.push_back(to_json(p));
+  auto problem = json_of_figures(plan.problem);
+  problem["pass"] = name_of(plan.pass);
+  return {{"schema", "attnsim.plan.1"},
+          {"problem", std::move(problem)},
+          {"candidates", std::move(candidates)}};
+}
+
+std::string to_table(const plan_result& plan) {
+  const auto& best = plan.candidates.front();
+  return fmt::format("{}, {}, on {} ranks of {}\n{}", problem_of(plan.problem),
+                     passes_in_words(plan.pass), best.ranks, best.cluster,
+                     to_table(plan.candidates));
+}
+
+std::string to_csv(const plan_result& plan) {
+  return to_csv(plan.candidates);
 }
 
 }  // namespace attnsim::report

@@ -3,10 +3,9 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "ask/predict.hpp"
+#include "ask/planner.hpp"
 #include "report/table.hpp"
 
 namespace attnsim::report {
@@ -25,7 +24,7 @@ std::string problem_of(const attention&);
 /// "network node0.nic0->leaf0 (83 %)".
 std::string bound_by(const bottleneck&);
 
-/// The object of the command line's contract: schema, cluster, ranks, ..., times in seconds, sizes in bytes.
+/// The object of the command line's contract: all figures (ask/figures.hpp).
 nlohmann::ordered_json to_json(const prediction&);
 
 table ranking_of(const std::vector<prediction>& ranked);
@@ -33,11 +32,12 @@ table ranking_of(const std::vector<prediction>& ranked);
 std::string to_table(const prediction&);
 /// The ranking, and every candidate's warnings.
 std::string to_table(const std::vector<prediction>& ranked);
+std::string to_csv(const prediction&);
 std::string to_csv(const std::vector<prediction>&);
 
-/// Column names and fields of a prediction's row, fields as CSV has them.
-std::vector<std::pair<std::string, std::string>> csv_fields(const prediction&);
-/// Quoted when it holds a comma, a quote or an end of line (RFC 4180).
-std::string csv_field(const std::string& text);
+/// The same of a plan's candidates; JSON with what was asked.
+nlohmann::ordered_json to_json(const plan_result&);
+std::string to_table(const plan_result&);
+std::string to_csv(const plan_result&);
 
 }  // namespace attnsim::report

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "formats/escaped.hpp"
+#include "model/printable.hpp"
+
 namespace attnsim::report {
 
 bool table::is_number(std::size_t column) const {
@@ -18,12 +21,16 @@ bool table::is_number(std::size_t column) const {
 }
 
 std::string table::str() const {
-  std::vector<std::size_t> width(rows_[0].size());
-  for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  auto rows = rows_;
+  std::vector<std::size_t> width(rows[0].size());
+  for (auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable(row[i]);
+      width[i] = std::max(width[i], row[i].size());
+    }
   }
   std::string text;
-  for (const auto& row : rows_) {
+  for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       line += is_number(i) ? fmt::format("{:>{}}  ", row[i], width[i])
@@ -47,29 +54,6 @@ std::string table::html() const {
     out += r == 0 ? "</tr></thead>\n" : "</tr>\n";
   }
   return out + (empty() ? "</table>\n" : "</tbody></table>\n");
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 }  // namespace attnsim::report

@@ -25,7 +25,4 @@ class table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Text between tags or in a quoted attribute.
-std::string escaped(std::string_view text);
-
 }  // namespace attnsim::report

@@ -20,7 +20,7 @@ seconds layer_step(const cluster& c, const attention& a, const strategy& s, int 
 
 attention attention_of(const std::string& model, std::int64_t sequence) {
   attention a{.sequence = sequence};
-  use_model_shape(a, model);
+  use_model(a, model);
   return a;
 }
 

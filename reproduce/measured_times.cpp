@@ -106,7 +106,10 @@ result measured_times(const std::string& table, std::vector<std::string> assumpt
   const auto rows = published(table);
   result r{.unit = "ms"};
   for (const auto& row : rows)
-    r.points.push_back({row.text("series"), row.text("figure"), row.number("time_ms")});
+    r.points.push_back({.series = row.text("series"),
+                        .figure = row.text("figure"),
+                        .published = row.number("time_ms"),
+                        .fitted = row.text_or("fitted", "") == "yes"});
   std::vector<std::size_t> all(rows.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   parallel_for_each(all, [&](std::size_t i) { r.points[i].predicted = predicted_ms(rows[i]); });
@@ -118,7 +121,11 @@ result measured_times(const std::string& table, std::vector<std::string> assumpt
                             row.number("time_ms"), predicted_ms(row, other.change)});
     }
   }
-  r.assumptions = {"device profiles and clusters as shipped; nothing is fitted to this table",
+  const bool fitted =
+      std::any_of(r.points.begin(), r.points.end(), [](const point& p) { return p.fitted; });
+  r.assumptions = {fitted
+                       ? "device profiles and clusters as shipped or as the table says"
+                       : "device profiles and clusters as shipped; nothing is fitted to this table",
                    pytorch_host};
   std::move(assumptions.begin(), assumptions.end(), std::back_inserter(r.assumptions));
   r.notes = {mean_tau(r.points)};

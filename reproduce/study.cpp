@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/error.hpp"
+#include "model/named.hpp"
 #include "reproduce/studies.hpp"
 
 namespace attnsim::reproduce {
@@ -48,6 +49,22 @@ result usp() {
        "here explains"});
 }
 
+result usp_pcie() {
+  auto r = measured_times(
+      "usp-pcie",
+      {unfused_merges,
+       "devices do not reach each other's memory: messages go through the host's; each "
+       "hangs on a root port of its own, half of them on either socket"},
+      {},
+      {"A100: the same bytes took 17.6 to 47 ms in rings of 4 at 16384 tokens, for no reason that "
+       "the table tells; no model of theirs can be within 30 % of all",
+       "qkvpacked: one all-to-all brings Q, K and V; predictions count three"});
+  r.fitted = {"rate of FlashAttention-2 on L20: 0.5 of A100's, not 0.38 as by peak",
+              "crowding of an all-to-all through host memory: 1",
+              "A100: 9.5 GB/s between the sockets, of which 0.37 are reached"};
+  return r;
+}
+
 result magiattention() {
   return measured_times("magiattention", {}, {},
                         {"ring on 8 H100, forward, is 15 and 24 % too fast, which is not "
@@ -68,6 +85,8 @@ constexpr study table[] = {
      "github.com/zhuzilin/ring-flash-attention README.md", ring_flash_attention},
     {"usp", "Ulysses x ring on 8 A100, forward", "github.com/feifeibear/long-context-attention",
      usp},
+    {"usp-pcie", "Ulysses x ring on 4 A100 and 8 L20 without NVLink, forward",
+     "github.com/feifeibear/long-context-attention", usp_pcie},
     {"magiattention", "five schedules on 8 and 16 H100 and B200",
      "github.com/SandAI-org/MagiAttention cp_benchmark, digitised", magiattention},
     {"tensorrt-llm", "video generation on GB200 NVL72, Ring and Attention2D with Ulysses",
@@ -85,12 +104,11 @@ std::span<const study> studies() {
 }
 
 const study& find_study(std::string_view name) {
-  std::string names;
-  for (const auto& s : table) {
-    if (s.name == name) return s;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", s.name);
+  try {
+    return find_named(table, name);
+  } catch (const std::invalid_argument& e) {
+    throw input_error("NAME", std::string(name), e.what());
   }
-  throw input_error("NAME", std::string(name), "expected one of: " + names);
 }
 
 std::vector<series_error> errors_of(const std::vector<point>& points) {

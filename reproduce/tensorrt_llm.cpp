@@ -36,7 +36,7 @@ std::string name_of(const setup& s) {
 
 seconds attention_time(const cluster& c, const setup& s) {
   attention a{.sequence = tokens, .mask = mask_kind::full};
-  use_model_shape(a, "wan2.2-t2v-a14b");
+  use_model(a, "wan2.2-t2v-a14b");
   const strategy chosen{.schedule = s.schedule,
                         .rows = s.rows,
                         .cols = s.cols,

@@ -24,4 +24,9 @@ inline picoseconds to_picoseconds(double time_in_seconds) {
   return static_cast<picoseconds>(time < 0 ? time - 0.5 : time + 0.5);
 }
 
+/// `wait` after `now`; `never` beyond the range.
+constexpr picoseconds later(picoseconds now, picoseconds wait) {
+  return wait < never - now ? now + wait : never;
+}
+
 }  // namespace attnsim

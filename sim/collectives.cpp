@@ -35,8 +35,8 @@ class expansion {
     for (const int from : devices) {
       for (const int to : devices) {
         if (from == to) continue;
-        add({from, to, bytes, transport.latency, transport.all_to_all_share(devices.size()),
-             begin(from, to)});
+        add({from, to, bytes, transport.latency, transport.efficiency, begin(from, to),
+             transport.crowded(devices.size())});
       }
     }
   }
@@ -229,14 +229,15 @@ class delivery {
     std::vector<link_use> uses;
     seconds latency = m.latency;
     for (const auto id : route) {
-      uses.push_back({id, 1 / m.efficiency});
+      const double crowded = is_device_pcie(c.network, id) ? m.crowded : 1;
+      uses.push_back({id, crowded / m.efficiency});
       latency += c.network.links()[id].latency;
     }
     paths_.push_back(network_.add_path(uses));
     latency_of_.push_back(to_picoseconds(latency.value()));
   }
 
-  void send(message_number i) { latencies_.set(i, now_ + latency_of_[i]); }
+  void send(message_number i) { latencies_.set(i, later(now_, latency_of_[i])); }
 
   void arrive(message_number i) {
     arrivals_[i] = seconds(to_seconds(now_));

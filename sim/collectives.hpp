@@ -25,6 +25,7 @@ struct message {
   seconds latency;                   ///< beyond that of its links
   double efficiency = 1;             ///< share of a link that it reaches
   std::vector<std::uint32_t> after;  ///< messages that must have arrived
+  double crowded = 1;                ///< how many times its bytes weigh on PCIe links of devices
 };
 
 /// `pieces`: of the buffer in a tree. Throws infeasible as stages() does.

@@ -265,7 +265,7 @@ double flow_network::moved_each(bundle_id id) const {
 picoseconds flow_network::time_of(link_id id, double end) const {
   const link_state& link = links_[id];
   const picoseconds wait = to_picoseconds((end - link.served) / shares_.level(id));
-  return wait < never - link.since ? link.since + std::max<picoseconds>(wait, 0) : never;
+  return later(link.since, std::max<picoseconds>(wait, 0));
 }
 
 }  // namespace attnsim

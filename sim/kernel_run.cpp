@@ -25,9 +25,9 @@ bool kernel_run::slow_down(picoseconds now, double slowdown) {
 
 picoseconds kernel_run::room(picoseconds now, bool goes_first) const {
   if (!running_) return now;
-  if (began_ == now) return goes_first ? now : now + to_picoseconds(part_ * slowdown_);
+  if (began_ == now) return goes_first ? now : later(now, to_picoseconds(part_ * slowdown_));
   const double left = std::max(0.0, remaining_ * slowdown_ - to_seconds(now - since_));
-  return now + to_picoseconds(std::fmod(left, part_ * slowdown_));
+  return later(now, to_picoseconds(std::fmod(left, part_ * slowdown_)));
 }
 
 }  // namespace attnsim

@@ -18,7 +18,7 @@ class kernel_run {
   void stop() { running_ = false; }
 
   bool running() const { return running_; }
-  picoseconds end() const { return since_ + to_picoseconds(remaining_ * slowdown_); }
+  picoseconds end() const { return later(since_, to_picoseconds(remaining_ * slowdown_)); }
   std::uint32_t operation() const { return operation_; }
   /// When communication that becomes ready now finds free multiprocessors: at once if it becomes ready together with the
   /// kernel and `goes_first`, else when the part in progress ends (tests/gpu: launch order, measured).

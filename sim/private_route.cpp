@@ -37,8 +37,7 @@ void private_route::find_next() {
 }
 
 picoseconds private_route::end(const flow& f) const {
-  const auto wait = to_picoseconds(f.left / rate_each());
-  return wait < never - since_ ? since_ + wait : never;
+  return later(since_, to_picoseconds(f.left / rate_each()));
 }
 
 }  // namespace attnsim

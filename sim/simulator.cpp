@@ -7,6 +7,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "model/cost/analytic.hpp"
+#include "model/error.hpp"
 #include "sim/kernel_run.hpp"
 #include "sim/stream_programs.hpp"
 #include "sim/symmetry.hpp"
@@ -26,11 +28,11 @@ struct stream_state {
 
 /// When the host has launched each operation of a run that starts idle; else empty.
 std::vector<picoseconds> launch_times(const placed_schedule& i) {
-  const auto& device = i.on().device;
+  const auto start = i.chosen().start;
   std::vector<picoseconds> times;
-  if (device.start == run_start::in_sequence) return times;
-  const auto& launch = device.idle_start;
-  const bool graph = device.start == run_start::idle_graph;
+  if (start == run_start::in_sequence) return times;
+  const auto& launch = i.on().device.idle_start;
+  const bool graph = start == run_start::idle_graph;
   seconds now = graph ? launch.graph_launch : seconds();
   for (const auto& op : i.program().program) {
     if (!graph) now += is_communication(op.kind) ? launch.launch_communication : launch.launch;
@@ -73,6 +75,7 @@ class simulation {
       while (!events_.empty() && events_.top_key() == now_) end_wait(events_.top());
       start_ready();
     }
+    require_in_range();
     require_finished();
     return result();
   }
@@ -157,7 +160,7 @@ class simulation {
   void start_local(std::uint32_t r, std::uint32_t s, const stream_operation& op) {
     const double time = placed_.local_time(op.operation, rank_of(r)).value();
     if (time == 0) return finish(r, s);
-    if (!op.kernel) return events_.set(event_of(r, s), now_ + to_picoseconds(time));
+    if (!op.kernel) return events_.set(event_of(r, s), later(now_, to_picoseconds(time)));
     auto& kernel = ranks_[r].kernel;
     kernel.begin(now_, op.operation, time, placed_.costs().parts(op.operation, rank_of(r)),
                  slowdown(ranks_[r]));
@@ -243,6 +246,14 @@ class simulation {
   }
 
   // --- Results ----------------------------------------------------------------------------------
+
+  /// What is still under way ends beyond the range of the clock.
+  void require_in_range() const {
+    if (events_.empty() && !traffic_.under_way()) return;
+    throw input_error("simulated time", to_string(estimate(placed_).time),
+                      fmt::format("expected at most {} (106 days), which picoseconds can count",
+                                  to_string(seconds(to_seconds(never)))));
+  }
 
   void require_finished() const {
     constexpr std::size_t enough = 400;

@@ -8,7 +8,7 @@
 // kernel call ends, or its wave of thread blocks where the kernel is not persistent. Where
 // transports need no channels (copy engines, CPUs) or nothing runs, it starts at once.
 //
-// Where a run starts on idle devices (run_start), its host launches the operations one after the
+// Where a run starts on idle devices (strategy, start), its host launches the operations one after the
 // other, in the order of the program, or all at once as a graph, and none starts before it is
 // launched. Else the host is ahead of the device.
 //
@@ -31,8 +31,8 @@ struct simulation_options {
   bool merge_symmetric = true;  ///< false: simulate every rank; same result, for tests
 };
 
-/// Throws std::logic_error when the schedule cannot progress; the message lists which rank waits
-/// for what.
+/// Throws input_error when the run is longer than the clock can count (clock.hpp), std::logic_error when the schedule cannot
+/// progress; the message lists which rank waits for what.
 timeline simulate(const placed_schedule&, const simulation_options& = {});
 
 }  // namespace attnsim

@@ -15,10 +15,9 @@ int find_or_add(std::vector<lane>& lanes, const lane& wanted) {
   return static_cast<int>(place);
 }
 
-double bytes_of(const placed_schedule& i, const operation& op, int pattern) {
+double bytes_of(const placed_schedule& i, std::size_t op, int pattern) {
   if (i.communication().flows(pattern) == 0) return 0;
-  const int sender = i.communication().members(pattern, 0).front();
-  return static_cast<double>(i.work().bytes_sent(op, sender).value());
+  return i.sent_bytes(op, i.communication().members(pattern, 0).front());
 }
 
 }  // namespace
@@ -35,7 +34,7 @@ stream_programs::stream_programs(const placed_schedule& i) : streams(i.program()
       laid_out.lane = find_or_add(
           lanes, {pattern, static_cast<std::uint32_t>(op.stream),
                   i.communication().channels(pattern), i.communication().transport(pattern)});
-      laid_out.bytes = bytes_of(i, op, pattern);
+      laid_out.bytes = bytes_of(i, number, pattern);
       laid_out.stretch =
           stretch(i.work(), op, i.on().device.transport(i.communication().transport(pattern)));
     }

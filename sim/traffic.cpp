@@ -102,7 +102,7 @@ void traffic::arrive(picoseconds now, flow_number number, double bytes) {
   f.missing = f.members;
   f.bytes = bytes;
   const route& r = routes_[f.route];
-  const auto begin = now + to_picoseconds(f.latency.of(bytes).value());
+  const auto begin = later(now, to_picoseconds(f.latency.of(bytes).value()));
   if (r.is_private && r.flows == 1) {
     start(begin, number);
   } else {

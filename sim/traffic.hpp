@@ -46,6 +46,8 @@ class traffic {
 
   /// When something happens next on the network; `never` if nothing is under way.
   picoseconds next();
+  /// A flow has started and not ended; with next() == `never` it will not within the clock's range.
+  bool under_way() const { return !events_.empty() || network_.flows() > 0; }
   /// What happens at `now`, which is next(): the flows that end.
   const std::vector<flow_tag>& advance(picoseconds now);
 

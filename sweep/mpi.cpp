@@ -13,7 +13,7 @@
 #include <sstream>
 #include <thread>
 
-#include "sweep/job.hpp"
+#include "sweep/process_group.hpp"
 
 namespace attnsim::sweep {
 namespace {
@@ -65,7 +65,7 @@ std::size_t take_rows(const std::string& message, dispenser& work) {
 
 }  // namespace
 
-job::job() {
+process_group::process_group() {
   if (!started_by_mpi()) return;
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
@@ -73,14 +73,14 @@ job::job() {
   MPI_Comm_size(MPI_COMM_WORLD, &processes_);
 }
 
-job::~job() {
+process_group::~process_group() {
   if (!started_by_mpi()) return;
   if (!first() && std::uncaught_exceptions() > 0) return;  // mpirun then ends the others
   if (first() && !sent_) send("");
   MPI_Finalize();
 }
 
-void job::send(const std::string& text) {
+void process_group::send(const std::string& text) {
   sent_ = true;
   auto copy = text;
   auto size = static_cast<std::int64_t>(text.size());
@@ -89,7 +89,7 @@ void job::send(const std::string& text) {
   MPI_Bcast(copy.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
-std::string job::receive() {
+std::string process_group::receive() {
   std::int64_t size = 0;
   MPI_Bcast(&size, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
   std::string text(static_cast<std::size_t>(size), '\0');
@@ -97,7 +97,7 @@ std::string job::receive() {
   return text;
 }
 
-void job::serve(dispenser& work) {
+void process_group::serve(dispenser& work) {
   for (int others = processes_ - 1; others > 0;) {
     int arrived = 0;
     MPI_Status status;
@@ -112,7 +112,7 @@ void job::serve(dispenser& work) {
   }
 }
 
-void job::help(const worker& row_of) {
+void process_group::help(const worker& row_of) {
   using clock = std::chrono::steady_clock;
   std::string message = "1\n";
   while (true) {

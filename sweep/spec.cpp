@@ -42,8 +42,6 @@ class reader {
     for (const auto& item : node.is_sequence() ? node.items() : std::vector{node}) {
       points.push_back({static_cast<std::uint32_t>(result_.settings.size())});
       result_.settings.push_back({key, item.as<std::string>(), item.where()});
-      if (result_.settings.back().value.find('\n') != std::string::npos)
-        throw input_error(item.where() + ": expected a value of one line");
     }
     return points;
   }

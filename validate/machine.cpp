@@ -5,14 +5,9 @@
 #include <string_view>
 #include <thread>
 
+#include "kernels/backends.hpp"
 #include "validate/measure.hpp"
 #include "validate/transports/nccl.hpp"
-#if ATTNSIM_WITH_CUDA
-#include "kernels/cuda/backend.hpp"
-#endif
-#if ATTNSIM_WITH_CUDNN
-#include "kernels/cudnn/attention.hpp"
-#endif
 
 namespace attnsim::validate {
 namespace {
@@ -43,16 +38,9 @@ std::map<std::string, std::string> describe_machine() {
       {"processor", line_of("/proc/cpuinfo", "model name")},
       {"cores", std::to_string(std::thread::hardware_concurrency())},
       {"driver", line_of("/proc/driver/nvidia/version", "NVRM version")}};
-#if ATTNSIM_WITH_CUDA
-  if (kernels::cuda::device_count() > 0) {
-    all["card"] = kernels::cuda::device_name();
-    all["cards"] = std::to_string(kernels::cuda::device_count());
-    all["cuda"] = kernels::cuda::runtime_version();
+  for (const auto& b : kernels::backends()) {
+    if (b.present()) all.merge(b.versions());
   }
-#endif
-#if ATTNSIM_WITH_CUDNN
-  all["cudnn"] = std::to_string(kernels::cudnn::version());
-#endif
   if (has_nccl()) all["nccl"] = nccl_version();
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view variable = *entry;

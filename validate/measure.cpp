@@ -270,11 +270,11 @@ class session {
   // --- Communication --------------------------------------------------------------------------------
 
   channel& channel_of(const std::string& kernel, const transfer_point& p, bool beside = false) {
-    auto& made = channels_[{kernel, p.members, p.stride, p.processors, beside}];
+    auto& made = channels_[{kernel, p.members, p.stride, p.channels, beside}];
     if (!made) {
       auto& on = bench(kernel);
       made = transport_.open(*on.device, beside ? on.beside : on.communication,
-                             ranks_of(p, transport_.rank()), p.processors);
+                             ranks_of(p, transport_.rank()), p.channels);
     }
     return *made;
   }
@@ -364,7 +364,7 @@ class session {
 
   /// Connections are made on first use.
   void connect(workbench& on, channel& through, const transfer_point& p) {
-    const auto key = std::tuple(p.operation, p.members, p.stride, p.processors, p.at_once);
+    const auto key = std::tuple(p.operation, p.members, p.stride, p.channels, p.at_once);
     if (!connected_.insert(key).second) return;
     launch(through, p);
     if (p.at_once > 1) {

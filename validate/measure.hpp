@@ -29,7 +29,7 @@ struct measure_request {
   std::vector<measurement>& points;  ///< samples are added
   std::size_t rounds = 7;            ///< until each point has so many
   std::function<std::unique_ptr<kernels::backend>(const std::string& kernel)> device;
-  std::string transfer_device = "cuda";                ///< the kernel whose device transfers run on
+  std::string transfer_device;  ///< the kernel whose device transfers and memory operations run on
   std::function<bool()> stops = [] { return false; };  ///< asked on rank 0 before each sample
   std::function<void(const measure_progress&)> report = [](const auto&) {};  ///< on rank 0
   /// Told on rank 0 which points a device does not do, and why: they stay without samples.

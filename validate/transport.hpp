@@ -69,12 +69,14 @@ class transport {
   virtual std::string_view name() const = 0;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
+  /// This rank's number among those of its host.
+  virtual int local_rank() const { return rank(); }
 
   /// All ranks open their channels in the same order; a rank is in one group at a time.
-  /// `group` lists the members, this rank among them, by place. `processors`: how many of a GPU's
-  /// multiprocessors an operation takes at most; 0: the transport's choice.
+  /// `group` lists the members, this rank among them, by place. `nccl_channels`: how many of
+  /// NCCL's channels, each on a multiprocessor, an operation has at most; 0: the transport's choice.
   virtual std::unique_ptr<channel> open(kernels::backend&, kernels::stream_id,
-                                        const std::vector<int>& group, int processors) = 0;
+                                        const std::vector<int>& group, int nccl_channels) = 0;
   std::unique_ptr<channel> open(kernels::backend& device, kernels::stream_id stream,
                                 const std::vector<int>& group) {
     return open(device, stream, group, 0);

@@ -1,15 +1,17 @@
 #include "validate/validate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
 #include "ask/predict.hpp"
-#include "kernels/cpu/backend.hpp"
+#include "kernels/backends.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "model/spelling.hpp"
 #include "sim/simulator.hpp"
 #include "validate/random_memory.hpp"
 #include "validate/transports/inprocess.hpp"
@@ -37,7 +39,7 @@ struct plan {
       passes.push_back(std::make_unique<pass_plan>(r, chosen, pass));
     }
     if (r.pass == pass_kind::backward && expected.samples() && computes()) {
-      throw input_error("--pass", "backward",
+      throw input_error(asked("pass"), "backward",
                         "expected forward or both: backward starts from forward's results, which "
                         "the reference is too slow for at this size");
     }
@@ -57,7 +59,7 @@ class rank_run {
   rank_run(const plan& p, transport& t)
       : plan_(p),
         transport_(t),
-        device_(p.request.device ? p.request.device(t.rank()) : kernels::cpu::make_backend()) {}
+        device_(kernels::make_device(p.request.kernel, {.local_rank = t.local_rank()})) {}
 
   validation run() {
     validation v{.rank = transport_.rank(), .chosen = plan_.chosen};
@@ -187,9 +189,27 @@ void add_prediction(const plan& p, validation& v) {
 
 }  // namespace
 
+namespace {
+
+void require_possible(const validation_request& r) {
+  const auto& b = kernels::find_backend(r.kernel);
+  const std::vector<std::string> known{"inprocess", "mpi", "nccl"};
+  if (std::find(known.begin(), known.end(), r.transport) == known.end())
+    throw input_error(asked("transport"), r.transport, expected_one_of(r.transport, known));
+  if (!b.runs_with(r.transport))
+    throw input_error(
+        asked("kernel"), r.kernel,
+        fmt::format("runs with transport {}, not {}", fmt::join(b.transports, ", "), r.transport));
+  if (r.mode == launch_mode::graph && !b.has_graphs)
+    throw input_error(asked("kernel"), r.kernel, "its devices have no graphs");
+}
+
+}  // namespace
+
 validation validate(const validation_request& r, transport& t) {
+  require_possible(r);
   if (t.ranks() != r.ranks) {
-    throw input_error("--ranks", std::to_string(r.ranks),
+    throw input_error(asked("ranks"), std::to_string(r.ranks),
                       fmt::format("the {} ranks of the job", t.ranks()));
   }
   const plan p(r);
@@ -199,11 +219,9 @@ validation validate(const validation_request& r, transport& t) {
 }
 
 validation validate(const validation_request& r) {
+  require_possible(r);
   if (r.transport == "mpi") return validate(r, *join_mpi(r.time_out));
   if (r.transport == "nccl") return validate(r, *join_nccl({.time_out = r.time_out}, find_place()));
-  if (r.transport != "inprocess") {
-    throw input_error("--transport", r.transport, "expected one of: inprocess, mpi, nccl");
-  }
   const plan p(r);
   validation v;
   run_in_process(r.ranks, r.time_out, [&](transport& t) {

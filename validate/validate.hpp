@@ -4,15 +4,15 @@
 //   auto v = validate({.on = read_cluster("my-machine.yaml"), .problem = a, .chosen = s, .ranks = 4});
 //
 // With the transports "mpi" and "nccl" the same call is made on every rank of a job; each gets the
-// same answer, and rank 0 is the one to print it. "nccl" is for GPUs (validate/devices.hpp).
+// same answer, and rank 0 is the one to print it. A back end names those it can run
+// with (kernels/backends.hpp).
 #pragma once
 
 #include <chrono>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "kernels/backends.hpp"
 #include "model/cluster/cluster.hpp"
 #include "model/schedule/strategy.hpp"
 #include "sim/timeline.hpp"
@@ -24,16 +24,14 @@
 
 namespace attnsim::validate {
 
-using device_source = std::function<std::unique_ptr<kernels::backend>(int rank)>;
-
 struct validation_request {
   const cluster& on;  ///< what the prediction is for, and what an emulated device computes like
   attention problem;
   strategy chosen;  ///< need not be completed
   int ranks = 1;
   pass_kind pass = pass_kind::forward;
+  std::string kernel = kernels::backends().front().name;
   std::string transport = "inprocess";  ///< or "mpi", "nccl"
-  device_source device;                 ///< empty: the CPU, one thread a rank
   emulation emulates = emulation::none;
   launch_mode mode = launch_mode::ahead;
   bool checks = true;  ///< the numbers; false: times alone, from random inputs
@@ -60,8 +58,9 @@ struct validation {
   bool passed = true;                               ///< all numbers that were computed
 };
 
-/// Throws what placed_schedule throws; input_error for an unknown transport or another number of ranks
-/// than the job has; transport_error that names rank and operation when a rank fails or is late.
+/// Throws what placed_schedule throws; input_error for an unknown kernel or transport, for two that do not go together,
+/// or another number of ranks than the job has; transport_error that names rank and operation when a rank fails or is
+/// late.
 validation validate(const validation_request&);
 
 /// The same on a transport that is there already; all its ranks call it.

@@ -210,4 +210,12 @@ std::unique_ptr<backend> make_backend(const backend_options& options) {
   return std::make_unique<cpu_backend>(options);
 }
 
+backend_description describe() {
+  return {.name = "cpu",
+          .profile_kernel = "cpu",
+          .transports = {"inprocess", "mpi"},
+          .on_host = true,
+          .make = [](const device_options&) { return make_backend(); }};
+}
+
 }  // namespace attnsim::kernels::cpu

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "kernels/backend.hpp"
+#include "kernels/backends.hpp"
 #include "kernels/cpu/stream.hpp"
 
 namespace attnsim::kernels::cpu {
@@ -14,5 +14,8 @@ struct backend_options {
 };
 
 std::unique_ptr<backend> make_backend(const backend_options& options = {});
+
+/// kernels/backends.hpp: one thread a rank.
+backend_description describe();
 
 }  // namespace attnsim::kernels::cpu

@@ -295,6 +295,13 @@ int device_count() {
   return count;
 }
 
+backend_options options_of(const device_options& o) {
+  return {.device = o.local_rank % device_count(), .priorities = o.priorities, .poison = o.poison};
+}
+
+namespace {
+
+/// Of the current device, as "NVIDIA H100 80GB HBM3".
 std::string device_name() {
   int device = 0;
   cudaDeviceProp properties;
@@ -303,8 +310,26 @@ std::string device_name() {
   return properties.name;
 }
 
+/// As "13.0".
 std::string runtime_version() {
   return std::to_string(CUDART_VERSION / 1000) + '.' + std::to_string(CUDART_VERSION % 1000 / 10);
+}
+
+}  // namespace
+
+backend_description describe() {
+  return {.name = "cuda",
+          .profile_kernel = "attnsim-cuda",
+          .transports = {"nccl"},
+          .has_graphs = true,
+          .present = [] { return device_count() > 0; },
+          .versions =
+              [] {
+                return std::map<std::string, std::string>{{"card", device_name()},
+                                                          {"cards", std::to_string(device_count())},
+                                                          {"cuda", runtime_version()}};
+              },
+          .make = [](const device_options& o) { return make_backend(options_of(o)); }};
 }
 
 }  // namespace attnsim::kernels::cuda

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/backend.hpp"
+#include "kernels/backends.hpp"
 #include "kernels/cuda/attention.hpp"
 
 namespace attnsim::kernels::cuda {
@@ -26,9 +26,12 @@ struct backend_options {
 
 std::unique_ptr<backend> make_backend(const backend_options& options = {});
 
+/// kernels/backends.hpp.
+backend_description describe();
+
 /// 0 where there is no driver.
 int device_count();
-std::string device_name();      ///< of the current one, as "NVIDIA H100 80GB HBM3"
-std::string runtime_version();  ///< as "13.0"
+/// The one of this host that a rank gets.
+backend_options options_of(const device_options&);
 
 }  // namespace attnsim::kernels::cuda

@@ -1,5 +1,7 @@
 #include "kernels/cudnn/backend.hpp"
 
+#include <fmt/format.h>
+
 #include "kernels/argument_checks.hpp"
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/gpu.hpp"
@@ -60,6 +62,19 @@ class cudnn_gpu final : public cuda::gpu {
 
 std::unique_ptr<backend> make_backend(const cuda::backend_options& options) {
   return std::make_unique<cudnn_gpu>(options);
+}
+
+backend_description describe() {
+  const auto number = version();  // 91900
+  auto d = cuda::describe();
+  d.name = "cudnn";
+  d.profile_kernel = fmt::format("cudnn-{}.{}", number / 10000, number / 100 % 100);
+  d.prepares_shapes = true;
+  d.versions = [number] {
+    return std::map<std::string, std::string>{{"cudnn", std::to_string(number)}};
+  };
+  d.make = [](const device_options& o) { return cudnn::make_backend(cuda::options_of(o)); };
+  return d;
 }
 
 }  // namespace attnsim::kernels::cudnn

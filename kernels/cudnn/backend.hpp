@@ -11,4 +11,7 @@ namespace attnsim::kernels::cudnn {
 
 std::unique_ptr<backend> make_backend(const cuda::backend_options& options = {});
 
+/// kernels/backends.hpp.
+backend_description describe();
+
 }  // namespace attnsim::kernels::cudnn

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "model/error.hpp"
 #include "model/named.hpp"
 
@@ -49,6 +53,32 @@ std::vector<std::int64_t> document_bounds(const attention& a) {
   return bounds;
 }
 
+namespace {
+
+struct excess {
+  const char* field;
+  std::int64_t value, most;
+};
+
+/// Pairs of tokens stay below 2^62, a tensor's bytes below 2^55, as several are added up.
+std::optional<excess> find_excess(const attention& a) {
+  constexpr std::int64_t most_tokens = std::int64_t{1} << 31, widest_number = 4;
+  if (a.sequence > most_tokens) return excess{"seq", a.sequence, most_tokens};
+  std::int64_t room = (std::int64_t{1} << 55) / widest_number / a.sequence;
+  for (const auto& [field, value] : {std::pair{"head-dim", a.head_dim}, std::pair{"heads", a.heads},
+                                     std::pair{"batch", a.batch}}) {
+    if (value > room) return excess{field, value, room};
+    room /= value;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_countable(const attention& a) {
+  return !find_excess(a);
+}
+
 void check(const attention& a) {
   const std::pair<const char*, std::int64_t> sizes[] = {{"batch", a.batch},
                                                         {"heads", a.heads},
@@ -59,6 +89,12 @@ void check(const attention& a) {
     if (value < 1)
       throw input_error(asked(field), fmt::format("{}", value),
                         "expected a whole number of at least 1");
+  }
+  if (const auto too_much = find_excess(a)) {
+    throw input_error(asked(too_much->field), std::to_string(too_much->value),
+                      fmt::format("expected at most {} here: bytes and pairs of tokens are counted "
+                                  "in 64 bits",
+                                  too_much->most));
   }
   if (a.window < 0) {
     throw input_error(asked("window"), fmt::format("{}", a.window),

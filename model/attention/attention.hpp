@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct attention {
   data_type dtype = data_type::bf16;
   /// Lengths of documents packed into the sequence (cu_seqlens): a token sees its own document only. Empty: one.
   std::vector<std::int64_t> documents = {};
+  /// What stands in for what, one line each: told with every answer.
+  std::vector<std::string> notes = {};
 
   std::int64_t group_size() const { return heads / kv_heads; }  ///< g, query heads per K/V head
 };
@@ -36,7 +39,10 @@ std::int64_t element_bytes(data_type);
 /// The first token of each document, ascending, and the end of the last.
 std::vector<std::int64_t> document_bounds(const attention&);
 
-/// Throws input_error for sizes below one and documents that do not add up to the sequence, infeasible when kv_heads does not divide heads.
+/// Whether 64 bits have room for its pairs of tokens, its bytes, and sums of several tensors.
+bool is_countable(const attention&);
+
+/// Throws input_error for sizes below one or beyond what can be counted, and documents that do not add up to the sequence, infeasible when kv_heads does not divide heads.
 void check(const attention&);
 
 std::string_view name_of(mask_kind);

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "model/named.hpp"
 
 namespace attnsim {
 namespace {
 
-constexpr name_table<token_layout, 3> layouts{{{token_layout::contiguous, "contiguous"},
+constexpr name_table<token_layout, 4> layouts{{{token_layout::contiguous, "contiguous"},
                                                {token_layout::zigzag, "zigzag"},
+                                               {token_layout::zigzag_stream, "zigzag-stream"},
                                                {token_layout::striped, "striped"}}};
 
 /// A range and where it starts in its block.
@@ -79,7 +81,6 @@ tile make_tile(const placed_range& q, const placed_range& k, const attention& a)
 /// Appends the calls for one pair of ranges.
 void append_tiles(std::vector<tile>& tiles, const placed_range& q, const placed_range& k,
                   const attention& a, bool staircase) {
-  if (q.document != k.document) return;
   const auto t = make_tile(q, k, a);
   if (t.pairs() == 0) return;
   const auto query_stride = q.tokens.stride, key_stride = k.tokens.stride;
@@ -137,12 +138,31 @@ bool is_ascending(const token_set& set) {
          }) == set.end();
 }
 
-/// Ascending tokens against themselves: whatever the gaps, row i sees the columns up to i.
-std::vector<tile> self_tile(const token_set& set, std::int64_t end) {
-  std::int64_t count = 0;
-  for (const auto& r : set) count += count_before(r, end);
-  if (count == 0) return {};
-  return {{.rows = count, .cols = count, .mask = {.causal = true}}};
+/// Ascending tokens against themselves: whatever the gaps, row i of a document sees its columns up to i.
+std::vector<tile> self_tiles(const std::vector<placed_range>& ranges) {
+  std::vector<tile> tiles;
+  std::int64_t document = -1;
+  for (const auto& r : ranges) {
+    if (r.document != std::exchange(document, r.document))
+      tiles.push_back({.row_first = r.offset, .col_first = r.offset, .mask = {.causal = true}});
+    tiles.back().rows += r.tokens.count;
+    tiles.back().cols += r.tokens.count;
+  }
+  return tiles;
+}
+
+/// Calls `pair` with each two ranges of one document, in the order of the queries, then of the keys.
+template <typename Pair>
+void each_pair(const std::vector<placed_range>& queries, std::vector<placed_range> keys,
+               const Pair& pair) {
+  const auto before = [](const placed_range& a, const placed_range& b) {
+    return a.document < b.document;
+  };
+  std::stable_sort(keys.begin(), keys.end(), before);
+  for (const auto& q : queries) {
+    const auto [first, last] = std::equal_range(keys.begin(), keys.end(), q, before);
+    for (auto k = first; k != last; ++k) pair(q, *k);
+  }
 }
 
 }  // namespace
@@ -150,12 +170,15 @@ std::vector<tile> self_tile(const token_set& set, std::int64_t end) {
 std::string_view name_of(token_layout layout) {
   return find_name(layouts, layout);
 }
+bool is_zigzag(token_layout layout) {
+  return layout == token_layout::zigzag || layout == token_layout::zigzag_stream;
+}
 token_layout parse_token_layout(std::string_view text) {
   return find_value(layouts, text);
 }
 
 std::int64_t layout_unit(token_layout layout, std::int64_t ranks, std::int64_t parts) {
-  const std::int64_t pieces = layout == token_layout::zigzag ? 2 : 1;
+  const std::int64_t pieces = is_zigzag(layout) ? 2 : 1;
   return ranks / parts * std::lcm(pieces, parts);
 }
 
@@ -167,12 +190,29 @@ token_set tokens_of(token_layout layout, std::int64_t sequence, std::int64_t chu
       return {{chunk * size, size, 1}};
     case token_layout::striped:
       return {{chunk, size, chunks}};
-    case token_layout::zigzag: {
+    case token_layout::zigzag:
+    case token_layout::zigzag_stream: {
       const auto half = size / 2;
       return {{chunk * half, half, 1}, {(2 * chunks - 1 - chunk) * half, half, 1}};
     }
   }
   return {};
+}
+
+token_set tokens_of(token_layout layout, const attention& a, std::int64_t chunks,
+                    std::int64_t chunk) {
+  if (layout != token_layout::zigzag || a.documents.empty())
+    return tokens_of(layout, a.sequence, chunks, chunk);
+  auto bounds = document_bounds(a);
+  if (a.padding > 0) bounds.push_back(a.sequence);
+  token_set all;
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+    for (auto r : tokens_of(layout, bounds[i + 1] - bounds[i], chunks, chunk)) {
+      r.first += bounds[i];
+      all.push_back(r);
+    }
+  }
+  return all;
 }
 
 token_set slice(const token_set& set, std::int64_t first, std::int64_t count) {
@@ -224,25 +264,20 @@ token_set ascending(const token_set& set) {
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention& a,
                                bool staircase) {
   const auto bounds = document_bounds(a);
-  const bool plain = a.mask == mask_kind::causal && a.window == 0 && a.documents.empty();
-  if (plain && queries == keys && is_ascending(queries)) return self_tile(queries, bounds.back());
-  const auto key_ranges = placed(keys, bounds);
+  const auto rows = placed(queries, bounds);
+  const bool triangles = a.mask == mask_kind::causal && a.window == 0;
+  if (triangles && queries == keys && is_ascending(queries)) return self_tiles(rows);
   std::vector<tile> tiles;
-  for (const auto& q : placed(queries, bounds)) {
-    for (const auto& k : key_ranges) append_tiles(tiles, q, k, a, staircase);
-  }
+  each_pair(rows, placed(keys, bounds),
+            [&](const auto& q, const auto& k) { append_tiles(tiles, q, k, a, staircase); });
   return merged(std::move(tiles));
 }
 
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention& a) {
   const auto bounds = document_bounds(a);
-  const auto key_ranges = placed(keys, bounds);
   std::int64_t total = 0;
-  for (const auto& q : placed(queries, bounds)) {
-    for (const auto& k : key_ranges) {
-      if (q.document == k.document) total += make_tile(q, k, a).pairs();
-    }
-  }
+  each_pair(placed(queries, bounds), placed(keys, bounds),
+            [&](const auto& q, const auto& k) { total += make_tile(q, k, a).pairs(); });
   return total;
 }
 

@@ -1,10 +1,12 @@
 // Which tokens of the sequence a block holds, and the kernel calls that attention between two such blocks takes.
 //
 // A block's tokens are a list of arithmetic progressions in the order in which they lie in memory (a CuTe layout of
-// shape (ranges, count) with a stride a range). The three ways to give a sequence of N tokens to P ranks are
-//   contiguous  rank p holds N/P consecutive tokens
-//   zigzag      2P pieces, rank p holds pieces p and 2P-1-p: equal causal work for every rank (Megatron DualChunkSwap)
-//   striped     rank p holds tokens p, p+P, p+2P, ... (Striped Attention, arXiv 2311.09431; Attention2D's 1-D cyclic)
+// shape (ranges, count) with a stride a range). The ways to give a sequence of N tokens to P ranks are
+//   contiguous     rank p holds N/P consecutive tokens
+//   zigzag         2P pieces, rank p holds pieces p and 2P-1-p: equal causal work for every rank (Megatron DualChunkSwap);
+//                  of packed documents, such pieces of each (Transformer Engine's thd format, ring-flash-attention's varlen)
+//   zigzag-stream  the same of the whole sequence, whatever documents are packed into it
+//   striped        rank p holds tokens p, p+P, p+2P, ... (Striped Attention, arXiv 2311.09431; Attention2D's 1-D cyclic)
 #pragma once
 
 #include <cstdint>
@@ -26,17 +28,24 @@ struct token_range {
 
 using token_set = std::vector<token_range>;
 
-enum class token_layout { contiguous, zigzag, striped };
+enum class token_layout { contiguous, zigzag, zigzag_stream, striped };
+
+/// Either of the two.
+bool is_zigzag(token_layout);
 
 std::string_view name_of(token_layout);
 token_layout parse_token_layout(std::string_view text);
 
-/// A sequence must be a multiple of this to be laid out over `ranks`: ranks, or 2 ranks for zigzag. With `parts` the
+/// A sequence must be a multiple of this to be laid out over `ranks`: ranks, or 2 ranks for zigzag, and so must each of its
+/// documents for zigzag tokens of each. With `parts` the
 /// layout is over ranks / parts and each of its chunks is cut into that many consecutive ones, as USP does.
 std::int64_t layout_unit(token_layout, std::int64_t ranks, std::int64_t parts = 1);
 
 /// The tokens of chunk `chunk` of `chunks` equal chunks. Precondition: sequence is a multiple of layout_unit.
 token_set tokens_of(token_layout, std::int64_t sequence, std::int64_t chunks, std::int64_t chunk);
+
+/// The same of a sequence that may hold documents and padding, which is dealt out like one more document.
+token_set tokens_of(token_layout, const attention&, std::int64_t chunks, std::int64_t chunk);
 
 /// The `count` tokens from place `first` of the list on.
 token_set slice(const token_set&, std::int64_t first, std::int64_t count);
@@ -63,7 +72,7 @@ struct tile {
 /// The kernel calls that compute attention of `queries` to `keys`: nothing where no key is visible, one call where the
 /// whole rectangle is; rectangles of neighbouring ranges are merged. A causal call needs equal strides on both sides;
 /// where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
-/// tokens against themselves (a zigzag chunk's own pair) are one causal call. Documents are tiles of their own, as a
+/// tokens against themselves (a zigzag chunk's own pair) are one causal call a document. Documents are tiles of their own, as a
 /// variable-length kernel has them in one call.
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
                                bool staircase);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "model/cluster/explicit_graph.hpp"
 #include "model/cluster/node_router.hpp"
@@ -15,6 +16,12 @@ namespace {
 
 constexpr int most_devices = 1 << 20;
 constexpr int most_devices_per_node = 4096;
+
+constexpr std::string_view keys_of_nodes[]{"name",   "source",           "device",     "host",
+                                           "nodes",  "devices_per_node", "node",       "nics",
+                                           "fabric", "slow_devices",     "slow_links", "assumed"};
+constexpr std::string_view keys_of_graph[]{"name",  "source",       "device",     "host",
+                                           "graph", "slow_devices", "slow_links", "assumed"};
 
 /// device.KEY or host.KEY: of a profile in a file of its own.
 bool is_elsewhere(const std::string& key, const config_node& root) {
@@ -54,15 +61,14 @@ config_node profile(const config_node& root, const std::string& key, std::string
 }
 
 void read_nodes(const config_node& root, cluster& result) {
-  root.allow_only({"name", "source", "device", "host", "nodes", "devices_per_node", "node", "nics",
-                   "fabric", "slow_devices", "slow_links"});
+  root.allow_only(keys_of_nodes);
   result.devices_per_node = root.get_within("devices_per_node", 1, most_devices_per_node);
   result.nodes = root.get_within("nodes", 1, most_devices / result.devices_per_node);
   result.network = build_node_network(root, result.nodes, result.devices_per_node);
 }
 
 void read_graph(const config_node& root, cluster& result) {
-  root.allow_only({"name", "source", "device", "host", "graph", "slow_devices", "slow_links"});
+  root.allow_only(keys_of_graph);
   result.network = build_explicit_graph(root.at("graph"));
   for (int d = 0; d < result.devices(); ++d) {
     const int node = result.network.node_of(d);
@@ -104,7 +110,26 @@ void slow_down_links(const config_node& slow, network& net) {
   }
 }
 
+/// Unless a question sets the key or a part of it.
+void read_assumed(const config_node& root, const cluster_overrides& overrides, cluster& result) {
+  for (const auto& [key, why] : root.at("assumed").entries()) {
+    if (!root.has(key)) why.fail("", "expected a key of this file and why its value is assumed");
+    const bool replaced =
+        (key == "device" && !overrides.device.empty()) ||
+        std::any_of(overrides.set.begin(), overrides.set.end(), [&](const auto& s) {
+          return s.first == key || s.first.starts_with(key + ".");
+        });
+    if (!replaced) result.assumed.push_back(fmt::format("{}: {}", key, why.as<std::string>()));
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> cluster_keys() {
+  std::set<std::string> all(std::begin(keys_of_nodes), std::end(keys_of_nodes));
+  all.insert(std::begin(keys_of_graph), std::end(keys_of_graph));
+  return {all.begin(), all.end()};
+}
 
 cluster read_cluster(config_node root, const cluster_overrides& overrides) {
   apply(overrides, root);
@@ -114,6 +139,7 @@ cluster read_cluster(config_node root, const cluster_overrides& overrides) {
   result.device = read_device(profile(root, "device", "devices", overrides));
   if (root.has("host")) result.host = read_host(profile(root, "host", "hosts", overrides));
   result.device_speed.assign(static_cast<std::size_t>(result.devices()), 1.0);
+  if (root.has("assumed")) read_assumed(root, overrides, result);
   if (root.has("slow_devices")) slow_down_devices(root.at("slow_devices"), result);
   if (root.has("slow_links")) slow_down_links(root.at("slow_links"), result.network);
   return result;

@@ -11,6 +11,7 @@
 //   fabric: {kind: rail-optimized, nodes_per_leaf: 32, latency: 0.3 us}
 //   slow_devices: {3: 0.5}              # optional: device number -> share of its speed
 //   slow_links: {node0.nic1->leaf1: 0.5}
+//   assumed: {device: why}              # optional: keys whose values are a guess, as importers write
 //
 // Bandwidths are those of one direction and latencies those of one link. Optional: a latency
 // (zero), `node` with one device a node, `nics` and `fabric` with one node. What the keys of each
@@ -46,6 +47,8 @@ struct cluster {
   int devices_per_node = 0;  ///< 0 in an explicit graph
   attnsim::network network;
   std::vector<double> device_speed;  ///< 1, or less for a straggler
+  std::vector<std::string>
+      assumed;  ///< "device: why": what the file guessed and no override replaced
 
   int devices() const { return network.devices(); }
 };
@@ -57,6 +60,9 @@ struct cluster_overrides {
   std::int64_t nodes = 0;  ///< 0: as in the file
   std::vector<std::pair<std::string, std::string>> set;
 };
+
+/// What a cluster file may hold, at its top.
+std::vector<std::string> cluster_keys();
 
 /// A shipped name or a file. Throws input_error: unknown name (lists the shipped ones), unreadable
 /// file, unknown key, bad value, unknown device or host, sizes that do not fit together (not enough ports),

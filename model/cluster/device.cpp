@@ -7,18 +7,20 @@
 
 #include "model/config.hpp"
 #include "model/named.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
 
-constexpr name_table<link_kind, 3> link_kinds{{
+constexpr name_table<link_kind, 4> link_kinds{{
     {link_kind::nvlink, "nvlink"},
     {link_kind::pcie, "pcie"},
+    {link_kind::host_memory, "host-memory"},
     {link_kind::network, "network"},
 }};
-constexpr name_table<occupancy_kind, 2> occupancy_kinds{{
-    {occupancy_kind::persistent, "persistent"},
-    {occupancy_kind::waves, "waves"},
+constexpr name_table<block_scheduling, 2> block_schedulings{{
+    {block_scheduling::persistent, "persistent"},
+    {block_scheduling::waves, "waves"},
 }};
 constexpr name_table<pass_kind, 2> measured_passes{{
     {pass_kind::forward, "forward"},
@@ -67,15 +69,16 @@ message_ramp read_ramp(const config_node& node, std::string_view key, message_ra
 
 transport_profile read_transport(const config_node& node, int multiprocessors) {
   node.allow_only({"efficiency", "one_way_efficiency", "collective_efficiency",
-                   "all_reduce_efficiency", "all_to_all_efficiency", "shared_efficiency",
+                   "all_reduce_efficiency", "crowding", "shared_efficiency",
                    "collective_shared_efficiency", "message_share", "latency", "collective_latency",
                    "step_latency", "ramp", "one_way_ramp", "collective_ramp", "all_reduce_ramp",
                    "channels", "channel_bandwidth", "slowdown", "uncertainty"});
   transport_profile transport;
   transport.efficiency = read_share(node, "efficiency", 1);
   transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
-  if (node.has("all_to_all_efficiency"))
-    transport.all_to_all_efficiency = read_share(node, "all_to_all_efficiency", 1);
+  transport.crowding = node.get<double>("crowding", 0);
+  if (transport.crowding < 0 || transport.crowding > 2)
+    node.fail("crowding", "expected an exponent from 0 to 2");
   transport.collective_efficiency = read_share(node, "collective_efficiency", transport.efficiency);
   transport.all_reduce_efficiency =
       read_share(node, "all_reduce_efficiency", transport.collective_efficiency);
@@ -162,17 +165,17 @@ kernel_law read_law(const config_node& node) {
           .diagonal = node.get<double>("diagonal", 0)};
 }
 
-void read_occupancy(const config_node& node, kernel_profile& kernel) {
+void read_scheduling(const config_node& node, kernel_profile& kernel) {
   if (!node.has("occupancy")) return;
   const auto read = [](const config_node& from, std::string_view key) {
-    return from.get_as(key, [](auto text) { return find_value(occupancy_kinds, text); });
+    return from.get_as(key, [](auto text) { return find_value(block_schedulings, text); });
   };
   if (const auto both = node.at("occupancy"); both.is_map()) {
     both.allow_only({"forward", "backward"});
-    kernel.occupancy = read(both, "forward");
-    kernel.backward_occupancy = read(both, "backward");
+    kernel.scheduling = read(both, "forward");
+    kernel.backward_scheduling = read(both, "backward");
   } else {
-    kernel.occupancy = kernel.backward_occupancy = read(node, "occupancy");
+    kernel.scheduling = kernel.backward_scheduling = read(node, "occupancy");
   }
 }
 
@@ -180,8 +183,8 @@ kernel_profile read_kernel(const config_node& node, flop_rate peak) {
   node.allow_only({"name", "source", "occupancy", "boost", "staircase", "laws", "tables"});
   kernel_profile kernel;
   kernel.name = node.get<std::string>("name");
-  kernel.source = node.get<std::string>("source", "");
-  read_occupancy(node, kernel);
+  kernel.source = node.get_text("source");
+  read_scheduling(node, kernel);
   kernel.boost = read_factor(node, "boost");
   kernel.staircase = node.get<bool>("staircase", false);
   if (node.has("laws")) {
@@ -194,17 +197,11 @@ kernel_profile read_kernel(const config_node& node, flop_rate peak) {
   return kernel;
 }
 
-std::vector<std::string> names_of(const std::vector<kernel_profile>& kernels) {
-  std::vector<std::string> names;
-  for (const auto& kernel : kernels) names.push_back(kernel.name);
-  return names;
-}
-
 void read_kernels(const config_node& list, device_profile& device) {
   const auto peak = std::max(device.peak_half, device.peak_fp32);
   for (const auto& item : list.items()) {
     auto kernel = read_kernel(item, peak);
-    const auto names = names_of(device.kernels);
+    const auto names = names_in(device.kernels);
     if (std::find(names.begin(), names.end(), kernel.name) != names.end()) {
       item.fail("name", "expected a name that no other kernel has");
     }
@@ -213,12 +210,14 @@ void read_kernels(const config_node& list, device_profile& device) {
 }
 
 void read_transports(const config_node& node, device_profile& device) {
-  node.allow_only({"nvlink", "pcie", "network"});
+  node.allow_only({"nvlink", "pcie", "host-memory", "network"});
   for (const auto& [kind, name] : link_kinds) {
     if (!node.has(name)) continue;
     device.transports[static_cast<int>(kind)] =
         read_transport(node.at(name), device.multiprocessors);
   }
+  if (!node.has("host-memory"))
+    device.transports[static_cast<int>(link_kind::host_memory)] = device.transport(link_kind::pcie);
 }
 
 idle_start_profile read_idle_start(const config_node& node) {
@@ -249,6 +248,19 @@ void read_peak(const config_node& node, device_profile& device) {
   node.allow_only({"half", "fp32"});
   device.peak_half = node.get<flop_rate>("half");
   device.peak_fp32 = node.get<flop_rate>("fp32");
+}
+
+/// The numbers of "cudnn-9.19": 9, 19; none without a version.
+std::vector<int> version_of(std::string_view kernel) {
+  std::vector<int> numbers;
+  for (const char c : kernel.substr(unversioned(kernel).size())) {
+    if (c == '-' || c == '.') {
+      numbers.push_back(0);
+    } else {
+      numbers.back() = 10 * numbers.back() + (c - '0');
+    }
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -290,16 +302,31 @@ seconds device_profile::delta_time(byte_count traffic) const {
   return kernel_launch + traffic / (memory_bandwidth * delta_efficiency);
 }
 
-const kernel_profile* device_profile::kernel(const std::string& wanted) const {
-  if (wanted.empty()) return kernels.empty() ? nullptr : &kernels.front();
+std::string_view unversioned(std::string_view kernel) {
+  const auto dash = kernel.rfind('-');
+  const bool has_version = dash != std::string_view::npos && dash + 1 < kernel.size() &&
+                           kernel.find_first_not_of("0123456789.", dash + 1) == kernel.npos;
+  return has_version ? kernel.substr(0, dash) : kernel;
+}
+
+const kernel_profile* device_profile::find_kernel(const std::string& wanted) const {
+  const kernel_profile* newest = nullptr;
   for (const auto& candidate : kernels) {
     if (candidate.name == wanted) return &candidate;
+    if (unversioned(candidate.name) == wanted &&
+        (!newest || version_of(newest->name) < version_of(candidate.name)))
+      newest = &candidate;
   }
+  return newest;
+}
+
+const kernel_profile* device_profile::kernel(const std::string& wanted) const {
+  if (wanted.empty()) return kernels.empty() ? nullptr : &kernels.front();
+  if (const auto* found = find_kernel(wanted)) return found;
   if (kernels.empty()) {
-    throw input_error("kernel", wanted, fmt::format("{} has no measured kernels", name));
+    throw input_error(asked("kernel"), wanted, fmt::format("{} has no measured kernels", name));
   }
-  throw input_error("kernel", wanted,
-                    fmt::format("expected one of: {}", fmt::join(names_of(kernels), ", ")));
+  throw input_error(asked("kernel"), wanted, expected_one_of(wanted, names_in(kernels)));
 }
 
 device_profile read_device(const config_node& root) {
@@ -309,7 +336,7 @@ device_profile read_device(const config_node& root) {
                    "transports", "kernels"});
   device_profile device;
   device.name = root.get<std::string>("name");
-  device.source = root.get<std::string>("source", "");
+  device.source = root.get_text("source");
   read_peak(root.at("peak"), device);
   read_memory(root.at("memory"), device);
   device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);

@@ -2,6 +2,8 @@
 // about a device is in code. Peaks and sizes come from data sheets, kernel tables and fixed costs from measurements.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,8 +53,9 @@ struct kernel_law {
   double diagonal = 0;  ///< part of a tile by which the loops of a triangle are longer
 };
 
-/// How a kernel occupies the multiprocessors, which decides what happens when communication starts beside it.
-enum class occupancy_kind {
+/// How a kernel's thread blocks get onto the multiprocessors, which decides what happens when communication starts beside
+/// it; `occupancy` in files.
+enum class block_scheduling {
   persistent,  ///< one block a multiprocessor for the whole kernel: a later kernel waits for its end
   waves,       ///< many short blocks: a later kernel of higher priority gets in at the next wave
 };
@@ -60,8 +63,8 @@ enum class occupancy_kind {
 struct kernel_profile {
   std::string name;
   std::string source;
-  occupancy_kind occupancy = occupancy_kind::waves;
-  occupancy_kind backward_occupancy = occupancy_kind::waves;
+  block_scheduling scheduling = block_scheduling::waves;
+  block_scheduling backward_scheduling = block_scheduling::waves;
   double boost = 1;        ///< its time in the tables over that after an idle start
   bool staircase = false;  ///< takes causal masks with different strides on both sides in one call
   std::vector<kernel_law> laws;  ///< a pass that has one is not read from the tables
@@ -96,9 +99,8 @@ class message_ramp {
 struct transport_profile {
   double efficiency = 1;          ///< share of the link bandwidth that a large send/recv reaches
   double one_way_efficiency = 1;  ///< the same where nothing comes the other way
-  /// The same for an all-to-all among more than two, whose many flows may meet in PCIe switches and host bridges; zero: as
-  /// `efficiency`.
-  double all_to_all_efficiency = 0;
+  /// In an all-to-all a device serves all its peers at once; its bytes weigh on its own PCIe link peers^crowding times.
+  double crowding = 0;
   double collective_efficiency = 1;  ///< the same for a large ring collective
   double all_reduce_efficiency = 1;  ///< the same for a large ring all-reduce
   /// The share that several flows at once reach together, where one alone does not fill the link (a communicator's channels
@@ -122,30 +124,31 @@ struct transport_profile {
   double slowdown = 0;
   double uncertainty = 0;  ///< as uncertainty_profile's, of this transport; zero: the device's
 
-  /// The share of the link bandwidth that a large all-to-all among so many reaches.
-  double all_to_all_share(std::size_t members) const {
-    return members > 2 && all_to_all_efficiency > 0 ? all_to_all_efficiency : efficiency;
+  /// How many times the bytes of an all-to-all among so many weigh on a device's PCIe link.
+  double crowded(std::size_t members) const {
+    return std::pow(std::max(1.0, static_cast<double>(members) - 1), crowding);
   }
   /// The share of `link` that a send/recv reaches with its channels.
   double limited(double share, bandwidth link) const;
 };
 
-/// A run that begins on idle devices, as a measured one does: the host launches one operation after the other, and cool
-/// devices run faster than under the sustained load under which kernel tables are measured.
+/// What the host takes to launch a run that begins on idle devices (schedule/run_start.hpp).
 struct idle_start_profile {
   seconds launch;                ///< the host's time for a local operation
   seconds launch_communication;  ///< and for one that communicates
   seconds graph_launch;          ///< or for all of them as one CUDA graph
 };
 
-/// One of many, the host ahead of the device; or on an idle device, its operations launched one by one or as a CUDA graph.
-enum class run_start { in_sequence, idle, idle_graph };
-
-enum class link_kind { nvlink, pcie, network };
+/// `host_memory`: over PCIe where devices do not reach each other's memory: written to the host's and read from there.
+/// Ascending: a path is driven as its last kind.
+enum class link_kind { nvlink, pcie, host_memory, network };
 
 std::string_view name_of(link_kind);
 link_kind parse_link_kind(
     std::string_view text);  ///< throws std::invalid_argument that lists the names
+
+/// "cudnn" of "cudnn-9.19": a kernel's name without its version, which is numbers with points between them.
+std::string_view unversioned(std::string_view kernel);
 
 /// Relative half-widths of a 90 % interval around what the profile predicts.
 struct uncertainty_profile {
@@ -169,9 +172,8 @@ struct device_profile {
   seconds kernel_launch;  ///< gap that one kernel call costs on its stream
   double communication_slowdown =
       1;  ///< factor on a kernel's time while communication runs beside it
-  transport_profile transports[3];  ///< by link_kind
+  transport_profile transports[4];  ///< by link_kind
   idle_start_profile idle_start;
-  run_start start = run_start::in_sequence;  ///< of the runs that predictions are for
   uncertainty_profile uncertainty;
   std::vector<kernel_profile> kernels;  ///< the first is the default
 
@@ -192,9 +194,11 @@ struct device_profile {
     return transport(kind).uncertainty > 0 ? transport(kind).uncertainty
                                            : uncertainty.communication;
   }
-  /// The kernel called `name`, or the first when empty; nullptr when there are no tables (roofline only). Throws
-  /// input_error that lists the names.
+  /// The kernel called `name`, or the newest of its versions ("cudnn": cudnn-9.19 over cudnn-9.2), or the first when empty;
+  /// nullptr when there are no tables (roofline only). Throws input_error that lists the names.
   const kernel_profile* kernel(const std::string& name) const;
+  /// Likewise; nullptr where there is none of that name.
+  const kernel_profile* find_kernel(const std::string& name) const;
 };
 
 /// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak. Shares and factors
@@ -215,6 +219,7 @@ struct device_profile {
 ///   transports:
 ///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1}
+///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none
 ///   kernels:
 ///   - name: fa3
 ///     source: where the table is from

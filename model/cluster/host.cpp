@@ -11,7 +11,7 @@ host_profile read_host(const config_node& root) {
                    "exchange", "exchanged_tensor", "all_gather", "reduce_scatter", "all_to_all",
                    "slowdown", "uncertainty"});
   host_profile host{.name = root.get<std::string>("name"),
-                    .source = root.get<std::string>("source", ""),
+                    .source = root.get_text("source"),
                     .attention = root.get<seconds>("attention"),
                     .attention_backward = root.get<seconds>("attention_backward"),
                     .merge = root.get<seconds>("merge"),

@@ -93,4 +93,10 @@ link_kind transport_of(const network& net, std::span<const link_id> path) {
   return kind;
 }
 
+bool is_device_pcie(const network& net, link_id id) {
+  const auto& l = net.links()[id];
+  const auto is_device = [&](vertex_id v) { return net.vertices()[v].kind == vertex_kind::device; };
+  return l.kind == link_kind::pcie && (is_device(l.from) || is_device(l.to));
+}
+
 }  // namespace attnsim

@@ -88,8 +88,10 @@ class network {
 /// A hash of the pair that chooses among equal-cost paths, well mixed in all its bits.
 std::uint64_t flow_hash(int from, int to);
 
-/// The kind that decides how NCCL drives a path: network if any link is, else pcie if any is, else
-/// nvlink.
+/// The kind that decides how NCCL drives a path: network if any link is, else host_memory, pcie, nvlink.
 link_kind transport_of(const network&, std::span<const link_id> path);
+
+/// Whether the link joins a device to PCIe.
+bool is_device_pcie(const network&, link_id);
 
 }  // namespace attnsim

@@ -4,6 +4,7 @@
 
 #include "model/cluster/fabrics/fabric.hpp"
 #include "model/cluster/nodes/node_kind.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
@@ -65,7 +66,7 @@ nic_settings read_nics(const config_node& node, int devices, bool more_than_devi
   const auto attach =
       node.get<std::string>("attach", nics.per_node == devices ? "one-per-device" : "shared");
   if (attach != "one-per-device" && attach != "shared") {
-    node.fail("attach", "expected one of: one-per-device, shared");
+    node.fail("attach", expected_one_of(attach, {"one-per-device", "shared"}));
   }
   if (attach == "one-per-device" && nics.per_node != devices) {
     node.fail("attach",

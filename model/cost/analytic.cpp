@@ -107,8 +107,7 @@ class one_rank {
       const auto& o = placed_.program().program[op];
       const auto& transport =
           placed_.on().device.transport(placed_.communication().transport(pattern));
-      const double bytes = static_cast<double>(placed_.work().bytes_sent(o, rank_).value()) *
-                           stretch(placed_.work(), o, transport);
+      const double bytes = placed_.sent_bytes(op, rank_) * stretch(placed_.work(), o, transport);
       s.fixed = t.latency.of(bytes).value();
       s.shared = bytes * t.per_byte;
       s.slowest = &t.slowest;

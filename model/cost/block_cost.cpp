@@ -40,7 +40,8 @@ double block_cost(const cluster& c, const attention& a, const strategy& s, pass_
   slowest = slowest * c.device.transport(transport_of(c.network, path)).efficiency;
   const byte_count chunk(a.sequence / places *
                          token_bytes(a, tensor::q, precision::storage, heads));
-  return kernel_time(c.device, c.device.kernel(s.kernel), block_call(a, heads, pass, places)) /
+  return kernel_time(c.device, c.device.kernel(s.kernel), block_call(a, heads, pass, places),
+                     s.start) /
          (chunk / slowest);
 }
 

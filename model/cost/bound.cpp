@@ -91,9 +91,11 @@ double time_bound::computation(const strategy& s, int ranks, pass_kind pass) con
 /// A full mask gives every rank the same work, and zigzag where each attends to all keys.
 bool time_bound::equal_work(const strategy& s) const {
   const auto& a = attention_;
-  const bool plain = a.padding == 0 && a.window == 0 && a.documents.empty();
-  const bool zigzag = s.tokens == token_layout::zigzag && s.cols == 1;
-  return plain && (a.mask == mask_kind::full || zigzag);
+  if (a.padding != 0 || a.window != 0) return false;
+  const bool whole = a.documents.empty();
+  const bool zigzag =
+      s.tokens == token_layout::zigzag || (whole && s.tokens == token_layout::zigzag_stream);
+  return (whole && a.mask == mask_kind::full) || (zigzag && s.cols == 1);
 }
 
 seconds time_bound::of(const strategy& s, const std::vector<int>& devices, pass_kind pass) const {

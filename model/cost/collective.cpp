@@ -100,8 +100,12 @@ collective_flow pairs_flow(stage_builder& stage, const std::vector<int>& devices
     }
   }
   const auto& t = stage.transport();
-  return stage.finish({t.latency + stage.slowest_hop(), t.ramp}, t.all_to_all_share(devices.size()),
-                      t.shared_efficiency, bytes);
+  auto flow = stage.finish({t.latency + stage.slowest_hop(), t.ramp}, t.efficiency,
+                           t.shared_efficiency, bytes);
+  for (auto& use : flow.uses) {
+    if (is_device_pcie(stage.network(), use.link)) use.weight *= t.crowded(devices.size());
+  }
+  return flow;
 }
 
 /// None for groups of one.

@@ -14,6 +14,9 @@ constexpr double tile = 128;  ///< rows (forward) or columns (backward) of one t
 constexpr double row_share = 0.65;
 constexpr double last_step = 0.25;   ///< part of a step over which a further one comes in
 constexpr double waves_in_step = 6;  ///< after so many, thread blocks no longer end together
+/// Mean tiles of a triangle that a multiprocessor waits at the end of a kernel of waves, whose blocks start in a fixed order: as
+/// FlashAttention-2's laws on H200 have it (device.hpp, kernel_law: uneven). Persistent kernels deal tiles out by length.
+constexpr double last_tiles = 1;
 
 /// A call as the kernel's loops see it.
 struct loop_nest {
@@ -41,18 +44,34 @@ double steps(double x) {
   return whole + std::min(1.0, (x - whole) / last_step);
 }
 
+/// What is read with a table: the device and how the kernel fills it.
+struct reading {
+  const device_profile& device;
+  block_scheduling scheduling;
+};
+
 /// Time of all tiles over the time of a mean one. The longest tile of a triangle is twice the mean.
-double waves(const loop_nest& loops, mask_kind mask, int multiprocessors) {
-  const double even = steps(loops.outer / tile) * loops.units / multiprocessors;
-  if (mask == mask_kind::causal) return std::max(2.0, even);
+double waves(const loop_nest& loops, mask_kind mask, const reading& on) {
+  const double even = steps(loops.outer / tile) * loops.units / on.device.multiprocessors;
+  if (mask == mask_kind::causal)
+    return std::max(2.0, even + (on.scheduling == block_scheduling::waves ? last_tiles : 0));
   const double in_step = std::max(0.0, 1 - even / waves_in_step);
   return even <= 1 ? 1 : even + (steps(even) - even) * in_step;
 }
 
 /// Share of the multiprocessors' time that goes into rows (columns) that exist.
-double fill(const loop_nest& loops, mask_kind mask, int multiprocessors) {
-  const double even = loops.outer / tile * loops.units / multiprocessors;
-  return even / waves(loops, mask, multiprocessors);
+double fill(const loop_nest& loops, mask_kind mask, const reading& on) {
+  const double even = loops.outer / tile * loops.units / on.device.multiprocessors;
+  return even / waves(loops, mask, on);
+}
+
+/// What backward takes of the memory for a row of a head, whatever its columns: O and dO are read for delta, dQ is zeroed, read
+/// in fp32 and written; as the time of as many pairs at 1 FLOP/s.
+double row_time(const kernel_table& table, const device_profile& device) {
+  constexpr double bytes_an_element = 2 + 2 + 4 + 4 + 2;
+  const double bytes = bytes_an_element * static_cast<double>(table.head_dim);
+  return bytes / (device.delta_efficiency * device.memory_bandwidth.value()) /
+         operations_a_pair(table.pass, table.head_dim);
 }
 
 /// The last i with axis[i] <= x and a point after it. Precondition: two points, x >= the first.
@@ -89,23 +108,25 @@ double loop_time(const std::vector<double>& lengths, const Times& time_at, doubl
 /// A square table gives a full device's time by the loop's length; the call fills what it can. What rows take by
 /// themselves fills the device.
 double rate_by_square(const kernel_table& table, const loop_nest& loops, double length,
-                      mask_kind mask, int multiprocessors) {
+                      mask_kind mask, const reading& on) {
   const auto& sides = table.rows;
   const auto measured = [&](std::size_t i) { return sides[i] / table.rates[i].value(); };
   const double a_row =
-      table.pass == pass_kind::backward ? row_share * loop_time(sides, measured, 0) : 0;
+      table.pass == pass_kind::backward
+          ? std::min(row_share * loop_time(sides, measured, 0), row_time(table, on.device))
+          : 0;
   const auto of_tile = [&](std::size_t i) {
     const loop_nest square{sides[i], sides[i], static_cast<double>(table.heads)};
-    return (measured(i) - a_row) * fill(square, table.mask, multiprocessors);
+    return (measured(i) - a_row) * fill(square, table.mask, on);
   };
-  const double tiles = loop_time(sides, of_tile, length) / fill(loops, mask, multiprocessors);
+  const double tiles = loop_time(sides, of_tile, length) / fill(loops, mask, on);
   return loops.outer * length / (loops.outer * tiles + loops.inner * a_row);
 }
 
 /// A grid is read where as many tiles run in parallel, over all heads, as in the call; between its
 /// rows in log space. With fewer tiles than it holds, time follows the waves; with more, the tiles.
 double rate_by_grid(const kernel_table& table, const loop_nest& loops, double length,
-                    mask_kind mask, int multiprocessors) {
+                    mask_kind mask, const reading& on) {
   const bool transposed = table.pass == pass_kind::backward;
   const auto& outers = transposed ? table.cols : table.rows;
   const auto& lengths = transposed ? table.rows : table.cols;
@@ -125,19 +146,18 @@ double rate_by_grid(const kernel_table& table, const loop_nest& loops, double le
     rate = log_lerp(rate_of(i), rate_of(i + 1), log_weight(outers[i], outers[i + 1], measured));
   }
   const double excess = parallel < measured
-                            ? waves(loops, mask, multiprocessors) /
-                                  waves({measured, length, units}, mask, multiprocessors)
+                            ? waves(loops, mask, on) / waves({measured, length, units}, mask, on)
                             : parallel / measured;
   return rate * loops.outer * loops.units / (measured * units * excess);
 }
 
 /// The rate under `mask`, read from a table of either mask at the same mean loop length.
 double rate_by(const kernel_table& table, const loop_nest& loops, mask_kind mask,
-               int multiprocessors) {
+               const reading& on) {
   const double mean = mask == mask_kind::causal ? loops.inner / 2 : loops.inner;
   const double length = table.mask == mask_kind::causal ? mean * 2 : mean;
-  const double rate = table.square ? rate_by_square(table, loops, length, mask, multiprocessors)
-                                   : rate_by_grid(table, loops, length, mask, multiprocessors);
+  const double rate = table.square ? rate_by_square(table, loops, length, mask, on)
+                                   : rate_by_grid(table, loops, length, mask, on);
   return std::min(rate, std::max_element(table.rates.begin(), table.rates.end())->value());
 }
 
@@ -179,6 +199,24 @@ std::set<std::int64_t> measured_head_dims(const kernel_profile& kernel, pass_kin
   return found;
 }
 
+/// A square of that side by itself.
+double rate_of_side(const kernel_table& square, double side) {
+  const auto measured = [&](std::size_t i) { return square.rows[i] / square.rates[i].value(); };
+  return side / loop_time(square.rows, measured, side);
+}
+
+/// How much faster triangles run than the largest measured one. What they lose to squares of their side, by tiles that are half
+/// idle or of unequal length, goes with the rows; of the time of a pair it is less, the longer the side.
+double gain_of_long_triangle(const kernel_table& triangle, const kernel_table* square,
+                             double side) {
+  const double last = triangle.rows.back();
+  if (!square || !triangle.square || !square->square || side <= last) return 1;
+  const double rate = triangle.rates.back().value();
+  const double lost = rate_of_side(*square, last) / rate - 1;
+  if (lost <= 0) return 1;
+  return std::max(1.0, rate_of_side(*square, side) / (1 + lost * last / side) / rate);
+}
+
 /// Time of the whole rectangle (full) or of half of it (causal).
 seconds time_of(const device_profile& device, const kernel_profile& kernel, const kernel_call& call,
                 const loop_nest& loops, mask_kind mask) {
@@ -188,6 +226,8 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
     measured = mask == mask_kind::full ? mask_kind::causal : mask_kind::full;
     head_dims = measured_head_dims(kernel, call.pass, measured);
   }
+  const reading on{
+      device, call.pass == pass_kind::backward ? kernel.backward_scheduling : kernel.scheduling};
   const double pairs =
       loops.outer * loops.inner * loops.units * (mask == mask_kind::causal ? 0.5 : 1);
   const auto table = [&](std::int64_t head_dim) -> const kernel_table& {
@@ -196,7 +236,13 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
   return time_at_head_dim(
       head_dims, call.head_dim,
       [&](std::int64_t head_dim) {
-        const double rate = rate_by(table(head_dim), loops, mask, device.multiprocessors);
+        const double gain =
+            mask == mask_kind::causal && measured == mask
+                ? gain_of_long_triangle(table(head_dim),
+                                        table_for(kernel, call.pass, mask_kind::full, head_dim),
+                                        loops.inner)
+                : 1;
+        const double rate = gain * rate_by(table(head_dim), loops, mask, on);
         return flop_count(operations_a_pair(call.pass, head_dim) * pairs) /
                std::min(flop_rate(rate), device.peak(call.dtype));
       },
@@ -317,14 +363,14 @@ bool is_measured(const kernel_profile& kernel, const kernel_call& call) {
 }
 
 seconds busy_time(const device_profile& device, const kernel_profile* kernel,
-                  const kernel_call& call) {
+                  const kernel_call& call, run_start start) {
   const bool has_law =
       kernel && call.dtype != data_type::fp32 && law_for(*kernel, call, mask_kind::full);
   if (!has_law && !(kernel && is_measured(*kernel, call))) return roofline_time(device, call);
   const auto warm =
       has_law ? time_by_laws(device, *kernel, call) : measured_time(device, *kernel, call);
   return std::max(operations(call) / device.peak(call.dtype),
-                  device.start == run_start::in_sequence ? warm : warm / kernel->boost);
+                  start == run_start::in_sequence ? warm : warm / kernel->boost);
 }
 
 /// Of blocks that never wait for each other.
@@ -346,16 +392,16 @@ double operations_a_pair(pass_kind pass, std::int64_t head_dim) {
 
 flop_count operations(const kernel_call& call) {
   return flop_count(operations_a_pair(call.pass, call.head_dim) *
-                    static_cast<double>(call.batch * call.heads * call.pairs));
+                    static_cast<double>(call.batch * call.heads) * static_cast<double>(call.pairs));
 }
 
 double kernel_parts(const device_profile& device, const kernel_profile* kernel,
                     const kernel_call& call) {
   const auto* law = kernel ? law_for(*kernel, call, mask_kind::full) : nullptr;
   if (!law) return 1;
-  const auto occupancy =
-      call.pass == pass_kind::backward ? kernel->backward_occupancy : kernel->occupancy;
-  if (occupancy == occupancy_kind::persistent) return 1;
+  const auto scheduling =
+      call.pass == pass_kind::backward ? kernel->backward_scheduling : kernel->scheduling;
+  if (scheduling == block_scheduling::persistent) return 1;
   const auto loops = loops_of(call);
   const double units = loops.units / (law->grouped ? group_of(call) : 1);
   const double waves = std::ceil(loops.outer / law->tile) * units /
@@ -366,9 +412,9 @@ double kernel_parts(const device_profile& device, const kernel_profile* kernel,
 }
 
 seconds kernel_time(const device_profile& device, const kernel_profile* kernel,
-                    const kernel_call& call) {
+                    const kernel_call& call, run_start start) {
   if (call.pairs <= 0) return {};
-  return device.kernel_launch + busy_time(device, kernel, call);
+  return device.kernel_launch + busy_time(device, kernel, call, start);
 }
 
 flop_rate highest_rate(const device_profile& device, const kernel_profile* kernel, data_type dtype,

@@ -9,9 +9,12 @@
 //            over the columns (rows) it sees
 //   loop     a tile's time is a fixed part and a part that grows with its loop: long loops reach
 //            the plateau. Rectangles and triangles of one mean loop length run at nearly one rate
-//   waves    tiles beyond a whole number per multiprocessor make it wait; fewer leave some idle
+//   waves    tiles beyond a whole number per multiprocessor make it wait; fewer leave some idle. Triangles of a kernel of
+//            waves end a mean tile later: blocks start in a fixed order
+//   beyond   the largest triangle, the rate approaches that of squares: what triangles lose goes with their rows
 //   mask     between a triangle and the rectangle around it, time is linear in the visible pairs
-//   rows     backward, rows take time of their own besides (delta, conversion of dQ), tiles or not
+//   rows     backward, rows take time of their own besides (delta, conversion of dQ), tiles or not: part of the fixed
+//            time, but no more than their bytes take of the memory
 //   between  head dimensions, and below the smallest, time is linear (the softmax does not shrink);
 //            between rows of a grid the rate is interpolated in log space; above the largest it stays.
 //            Grids are best measured at whole tiles: calls are read as such
@@ -26,6 +29,7 @@
 #pragma once
 
 #include "model/cluster/device.hpp"
+#include "model/schedule/run_start.hpp"
 
 namespace attnsim {
 
@@ -58,8 +62,10 @@ law_terms law_terms_of(const kernel_law&, const kernel_call&, int multiprocessor
 /// kernel is persistent or has no law. `kernel` may be null: 1.
 double kernel_parts(const device_profile&, const kernel_profile* kernel, const kernel_call&);
 
-/// Zero when no pair is visible: such a call is not launched. `kernel` may be null: roofline.
-seconds kernel_time(const device_profile&, const kernel_profile* kernel, const kernel_call&);
+/// Zero when no pair is visible: such a call is not launched. `kernel` may be null: roofline. From idle devices it is
+/// faster by the kernel's boost.
+seconds kernel_time(const device_profile&, const kernel_profile* kernel, const kernel_call&,
+                    run_start = run_start::in_sequence);
 
 /// What no call exceeds: the largest rate of the kernel's tables and laws for the pass, else the roofline's.
 flop_rate highest_rate(const device_profile&, const kernel_profile* kernel, data_type, pass_kind);

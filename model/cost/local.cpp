@@ -42,8 +42,8 @@ void set_to_mean_loop(kernel_call& call, const std::vector<tile>& tiles) {
 }  // namespace
 
 local_costs::local_costs(const workload& w, const device_profile& device,
-                         const kernel_profile* kernel)
-    : workload_(w), device_(device), kernel_(kernel) {
+                         const kernel_profile* kernel, run_start start)
+    : workload_(w), device_(device), kernel_(kernel), start_(start) {
   std::map<cost_form, std::size_t> forms;
   for (const auto& op : w.program().program) {
     form_.push_back(forms.try_emplace(form_of(w.program(), op), forms.size()).first->second);
@@ -65,7 +65,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   const auto tiles = workload_.tiles(op, rank);
   cost total{.known = true};
   const auto add_call = [&] {
-    total.time += kernel_time(device_, kernel_, call);
+    total.time += kernel_time(device_, kernel_, call, start_);
     total.flops += operations(call);
     if (call.pairs == 0) return;
     total.parts += kernel_parts(device_, kernel_, call);

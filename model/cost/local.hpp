@@ -13,7 +13,7 @@ namespace attnsim {
 class local_costs {
  public:
   /// References are kept. `kernel` may be null: roofline.
-  local_costs(const workload&, const device_profile&, const kernel_profile* kernel);
+  local_costs(const workload&, const device_profile&, const kernel_profile* kernel, run_start);
 
   /// Time of program[op] on `rank`, on a device of full speed; 0 for communication and for attention that sees nothing.
   seconds time(std::size_t op, int rank) const;
@@ -45,6 +45,7 @@ class local_costs {
   const workload& workload_;
   const device_profile& device_;
   const kernel_profile* kernel_;
+  run_start start_;
   std::vector<std::size_t> form_;  ///< operations with the same costs share a form
   /// By form and tile variant; filled on first use.
   mutable std::vector<cost> known_;

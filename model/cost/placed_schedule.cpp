@@ -37,6 +37,6 @@ placed_schedule::placed_schedule(const placed_ranks& ranks, const attention& a, 
       devices_(ranks.devices()),
       workload_(schedule_, a, s.tokens, kernel_ == nullptr || kernel_->staircase, s.merges),
       transfers_(schedule_, ranks),
-      costs_(workload_, cluster_.device, kernel_) {}
+      costs_(workload_, cluster_.device, kernel_, s.start) {}
 
 }  // namespace attnsim

@@ -23,6 +23,7 @@ class placed_schedule {
   /// A schedule of one's own, for studies and tests; of the strategy the rest counts: tokens,
   /// placement, kernel.
   placed_schedule(const cluster&, const attention&, const strategy&, schedule);
+  placed_schedule(const placed_ranks&, const attention&, const strategy&, schedule&&);
   placed_schedule(const placed_schedule&) = delete;
 
   const cluster& on() const { return cluster_; }
@@ -45,12 +46,20 @@ class placed_schedule {
   void use_local_times(std::function<seconds(std::size_t op, int rank)> times) {
     local_times_ = std::move(times);
   }
+  /// Bytes that `rank` sends in program()[op].
+  double sent_bytes(std::size_t op, int rank) const {
+    return sent_bytes_
+               ? sent_bytes_(op, rank)
+               : static_cast<double>(workload_.bytes_sent(schedule_.program[op], rank).value());
+  }
+  /// Bytes other than those of the named data: a study's.
+  void use_sent_bytes(std::function<double(std::size_t op, int rank)> bytes) {
+    sent_bytes_ = std::move(bytes);
+  }
   /// All ranks take equally long for every operation, but for their devices' speed.
   bool same_on_all_ranks() const { return !local_times_ && workload_.same_on_all_ranks(); }
 
  private:
-  placed_schedule(const placed_ranks&, const attention&, const strategy&, schedule&&);
-
   const cluster& cluster_;
   strategy strategy_;
   const kernel_profile* kernel_;
@@ -60,6 +69,7 @@ class placed_schedule {
   transfers transfers_;
   local_costs costs_;
   std::function<seconds(std::size_t, int)> local_times_;
+  std::function<double(std::size_t, int)> sent_bytes_;
 };
 
 }  // namespace attnsim

@@ -78,19 +78,53 @@ std::int64_t padded_sequence(std::int64_t sequence, token_layout layout, std::in
   return (sequence + unit - 1) / unit * unit;
 }
 
+namespace {
+
+/// Each document is laid out by itself.
+void require_documents(const attention& a, std::int64_t ranks, std::int64_t parts) {
+  for (const auto length : a.documents) {
+    const auto padded = padded_sequence(length, token_layout::zigzag, ranks, parts);
+    if (padded == length) continue;
+    throw infeasible(asked("documents"), std::to_string(length),
+                     fmt::format("not a multiple of {}, as zigzag tokens of each document over {} "
+                                 "ranks need; pad each (this one to {}) or take zigzag-stream",
+                                 layout_unit(token_layout::zigzag, ranks, parts), ranks, padded));
+  }
+}
+
+}  // namespace
+
+bool fits_layout(const attention& a, token_layout layout, std::int64_t ranks, std::int64_t parts) {
+  const auto fits = [&](std::int64_t tokens) {
+    return padded_sequence(tokens, layout, ranks, parts) == tokens;
+  };
+  return fits(a.sequence) && (layout != token_layout::zigzag ||
+                              std::all_of(a.documents.begin(), a.documents.end(), fits));
+}
+
 void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
                     std::int64_t parts) {
+  if (layout == token_layout::zigzag) require_documents(a, ranks, parts);
   const auto padded = padded_sequence(a.sequence, layout, ranks, parts);
   if (padded == a.sequence) return;
+  auto nearest = layout;
+  for (const auto other : {token_layout::striped, token_layout::zigzag}) {
+    if (padded_sequence(a.sequence, other, ranks, parts) <
+        padded_sequence(a.sequence, nearest, ranks, parts))
+      nearest = other;
+  }
+  const auto least = padded_sequence(a.sequence, nearest, ranks, parts);
   const auto more = [](std::int64_t all, std::int64_t useful) {
     return percent(static_cast<double>(all - useful) / static_cast<double>(useful));
   };
-  throw infeasible(asked("seq"), std::to_string(a.sequence),
-                   fmt::format("not a multiple of {}, as {} tokens over {} ranks need; pad by {} "
-                               "to {} ({} more tokens, {} more work)",
-                               layout_unit(layout, ranks, parts), name_of(layout), ranks,
-                               padded - a.sequence, padded, more(padded, a.sequence),
-                               more(pairs_of(a, padded), pairs_of(a, a.sequence))));
+  throw infeasible(
+      asked("seq"), std::to_string(a.sequence),
+      fmt::format(
+          "not a multiple of {}, as {} tokens over {} ranks need; pad by {} "
+          "to {} ({} more tokens, {} more work){}",
+          layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - a.sequence, padded,
+          more(padded, a.sequence), more(pairs_of(a, padded), pairs_of(a, a.sequence)),
+          nearest == layout ? "" : fmt::format("; {} tokens take {}", name_of(nearest), least)));
 }
 
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase,
@@ -116,7 +150,7 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
 /// Consecutive chunks along the head axis are the parts of one slot.
 token_set workload::tokens_of_slot(int slot) const {
   const int parts = schedule_->chunks_in_slot(head_form::share);
-  return tokens_of(layout_, attention_.sequence, schedule_->chunk_total() / parts, slot);
+  return tokens_of(layout_, attention_, schedule_->chunk_total() / parts, slot);
 }
 
 token_set workload::tokens_of_chunk(int chunk) const {
@@ -199,8 +233,9 @@ std::vector<tile> workload::tiles(const operation& op, int rank) const {
 
 int workload::tile_variant(const operation& op, int rank) const {
   if (same_on_all_ranks()) return 0;
-  const bool plain = attention_.padding == 0 && attention_.window == 0 &&
-                     attention_.documents.empty() && even_heads_;
+  const bool alike = attention_.documents.empty() ||
+                     (layout_ == token_layout::zigzag && attention_.mask == mask_kind::causal);
+  const bool plain = attention_.padding == 0 && attention_.window == 0 && alike && even_heads_;
   if (!plain) return -1;
   const auto& q = find(op.reads, tensor::q);
   const auto& k = find(op.reads, tensor::k);

@@ -120,8 +120,10 @@ class workload {
 std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks,
                              std::int64_t parts = 1);
 
-/// Throws infeasible when the sequence is not a multiple of the layout's unit, with the padding that would do and what it
-/// would waste.
+/// Whether the sequence, and each document that is laid out by itself, is a multiple of the layout's unit.
+bool fits_layout(const attention&, token_layout, std::int64_t ranks, std::int64_t parts = 1);
+
+/// Throws infeasible where it is not, with the padding that would do and what it would waste.
 void require_layout(const attention&, token_layout, std::int64_t ranks, std::int64_t parts = 1);
 
 }  // namespace attnsim

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "model/error.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
@@ -155,7 +156,8 @@ std::vector<int> place(const std::string& placement, const rank_grid& grid, cons
     return expanded(tile_by_tile(places, parse_tile(placement, places)), block);
   throw input_error(
       asked("placement"), placement,
-      fmt::format("expected one of: {}, tile:RxC, custom:LIST", fmt::join(placements(), ", ")));
+      fmt::format("expected one of: {}, tile:RxC, custom:LIST{}", fmt::join(placements(), ", "),
+                  did_you_mean(placement, placements())));
 }
 
 std::vector<std::string> distinct_placements(const rank_grid& grid, const cluster& c) {

@@ -6,6 +6,7 @@
 
 #include "model/attention/tokens.hpp"
 #include "model/schedule/launch_order.hpp"
+#include "model/schedule/run_start.hpp"
 #include "model/schedule/schedule.hpp"
 
 namespace attnsim {
@@ -45,6 +46,7 @@ struct strategy {
   precision partials = precision::storage;   ///< partial outputs on the wire
   precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
   launch_order launch = launch_order::communication_first;
+  run_start start = run_start::in_sequence;
   double block_cost = 0;  ///< time of one block of a tile over that of one query chunk's transfer
 };
 

@@ -1,5 +1,5 @@
 from os import PathLike
-from typing import Any, Literal, Mapping, Sequence
+from typing import Any, Literal, Mapping, NamedTuple, Sequence
 
 from pandas import DataFrame
 
@@ -26,44 +26,59 @@ class Cluster:
     @property
     def devices_per_node(self) -> int: ...
     @property
-    def devices(self) -> int: ...
+    def devices(self) -> int:
+        """How many there are."""
     @property
     def device(self) -> str: ...
     @property
-    def host(self) -> str: ...
+    def host(self) -> str:
+        """Empty without one."""
     @property
-    def memory_bytes(self) -> int: ...
+    def memory_bytes(self) -> int:
+        """Of one device."""
     @property
-    def peak_tflops(self) -> float: ...
+    def peak_tflops(self) -> float:
+        """Of one device in bf16, dense."""
 
 class Attention:
     """One attention layer: Q of shape [batch, seq, heads, head_dim], K and V of [batch, seq, kv_heads, head_dim]."""
 
     def __init__(self, seq: int | str, *, heads: int | None = None, kv_heads: int | None = None,
                  head_dim: int | None = None, model: str | None = None, batch: int = 1,
-                 mask: Literal["full", "causal"] = "causal", window: int | str = 0,
+                 mask: Literal["full", "causal"] | None = None, window: int | str | None = None,
+                 layer: Literal["full", "window"] | None = None,
                  documents: Sequence[int] | str | None = None, dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
                  pad_to: int = 1) -> None: ...
     @property
-    def seq(self) -> int: ...
+    def seq(self) -> int:
+        """tokens, including the padding"""
     @property
-    def padding(self) -> int: ...
+    def padding(self) -> int:
+        """trailing tokens without data"""
     @property
-    def batch(self) -> int: ...
+    def batch(self) -> int:
+        """sequences"""
     @property
-    def heads(self) -> int: ...
+    def heads(self) -> int:
+        """query heads"""
     @property
-    def kv_heads(self) -> int: ...
+    def kv_heads(self) -> int:
+        """key and value heads"""
     @property
-    def head_dim(self) -> int: ...
+    def head_dim(self) -> int:
+        """elements of a head"""
     @property
-    def mask(self) -> str: ...
+    def mask(self) -> str:
+        """full or causal"""
     @property
-    def window(self) -> int: ...
+    def window(self) -> int:
+        """sliding window in tokens; 0: none"""
     @property
-    def documents(self) -> list[int]: ...
+    def documents(self) -> list[int]:
+        """tokens of each packed document; empty: one"""
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """bf16, fp16 or fp32"""
 
 class Strategy:
     """How attention is distributed; what is not given is the schedule's choice."""
@@ -80,67 +95,111 @@ class Pass:
     """One pass of a prediction."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """forward or backward"""
     @property
-    def time_s(self) -> float: ...
+    def time_s(self) -> float:
+        """on the slowest rank, in s"""
     @property
-    def compute_s(self) -> float: ...
+    def compute_s(self) -> float:
+        """the device computes, in s"""
     @property
-    def exposed_communication_s(self) -> float: ...
+    def exposed_communication_s(self) -> float:
+        """the device waits for data, in s"""
     @property
-    def host_s(self) -> float: ...
+    def host_s(self) -> float:
+        """what the host takes to launch it, in s"""
 
 class Prediction:
     """Time of a strategy for one attention layer over all its heads, on the slowest rank."""
 
+    class BytesSentPerRank(NamedTuple):
+        max: int
+        mean: float
+
+    class Bottleneck(NamedTuple):
+        kind: str
+        name: str
+        share: float
+
     @property
-    def cluster(self) -> str: ...
+    def schema(self) -> str:
+        """of these figures"""
     @property
-    def ranks(self) -> int: ...
+    def cluster(self) -> str:
+        """its name"""
     @property
-    def schedule(self) -> str: ...
+    def ranks(self) -> int:
+        """devices that take part"""
     @property
-    def grid(self) -> tuple[int, int]: ...
+    def schedule(self) -> str:
+        """algorithm"""
     @property
-    def ulysses(self) -> int: ...
+    def grid(self) -> tuple[int, int]:
+        """rows and columns of ranks"""
     @property
-    def tp(self) -> int: ...
+    def ulysses(self) -> int:
+        """ranks of a group that exchanges tokens for heads"""
     @property
-    def dp(self) -> int: ...
+    def tp(self) -> int:
+        """tensor-parallel ranks"""
     @property
-    def tokens(self) -> str: ...
+    def dp(self) -> int:
+        """groups of ranks, each with its part of the batch"""
     @property
-    def placement(self) -> str: ...
+    def tokens(self) -> str:
+        """contiguous, zigzag or striped"""
     @property
-    def kv_order(self) -> str: ...
+    def placement(self) -> str:
+        """which ranks share a node"""
     @property
-    def strategy(self) -> Strategy: ...
+    def kv_order(self) -> str:
+        """direct or transposed"""
     @property
-    def passes(self) -> list[Pass]: ...
+    def by(self) -> str:
+        """simulation or analytic"""
     @property
-    def time_s(self) -> float: ...
+    def time_s(self) -> float:
+        """of all passes, on the slowest rank, in s"""
     @property
-    def time_interval_s(self) -> tuple[float, float]: ...
+    def time_interval_s(self) -> tuple[float, float]:
+        """low and high, by the profile's stated uncertainties, in s"""
     @property
-    def compute_s(self) -> float: ...
+    def compute_s(self) -> float:
+        """the device computes, in s"""
     @property
-    def exposed_communication_s(self) -> float: ...
+    def exposed_communication_s(self) -> float:
+        """the device waits for data, in s"""
     @property
-    def host_s(self) -> float: ...
+    def host_s(self) -> float:
+        """what the host takes to launch it all; 0 without a host, in s"""
     @property
-    def bytes_sent_max(self) -> int: ...
+    def bytes_sent_per_rank(self) -> BytesSentPerRank:
+        """by the rank that sends most, and on average, in bytes"""
     @property
-    def bytes_sent_mean(self) -> float: ...
+    def peak_memory_bytes(self) -> int:
+        """on the rank that takes most, in bytes"""
     @property
-    def peak_memory_bytes(self) -> int: ...
+    def tflops_per_device(self) -> float:
+        """useful operations by ranks and time, in TFLOP/s"""
     @property
-    def tflops_per_device(self) -> float: ...
+    def tflop_per_device(self) -> float:
+        """useful operations by ranks, in TFLOP"""
     @property
-    def bottleneck(self) -> tuple[str, str, float]: ...
+    def bottleneck(self) -> Bottleneck:
+        """what bounds the longest pass, and the share of the time it is busy"""
     @property
-    def feasible(self) -> bool: ...
+    def feasible(self) -> bool:
+        """it fits the device's memory"""
     @property
-    def warnings(self) -> list[str]: ...
+    def warnings(self) -> list[str]:
+        """in words"""
+    @property
+    def strategy(self) -> Strategy:
+        """for predict and simulate"""
+    @property
+    def passes(self) -> list[Pass]:
+        """in the order in which they run"""
     def to_dict(self) -> dict[str, Any]: ...
 
 class Rejection:
@@ -149,7 +208,8 @@ class Rejection:
     @property
     def schedule(self) -> str: ...
     @property
-    def grid(self) -> tuple[int, int]: ...
+    def grid(self) -> tuple[int, int]:
+        """(rows, columns)"""
     @property
     def reason(self) -> str: ...
 
@@ -157,17 +217,26 @@ class Plan:
     """Strategies ranked by their simulated time."""
 
     @property
-    def candidates(self) -> list[Prediction]: ...
+    def problem(self) -> Attention:
+        """what was asked"""
     @property
-    def best(self) -> Prediction: ...
+    def pass_(self) -> str:
+        """what was asked: forward, backward, both or recompute"""
+    @property
+    def candidates(self) -> list[Prediction]:
+        """Predictions, best first."""
     @property
     def rejected(self) -> list[Rejection]: ...
     @property
-    def on_fewer(self) -> list[Prediction]: ...
+    def on_fewer(self) -> list[Prediction]:
+        """The best on one rank, one node, half of all."""
     @property
-    def considered(self) -> int: ...
+    def considered(self) -> int:
+        """Strategies estimated."""
     @property
     def simulated(self) -> int: ...
+    @property
+    def best(self) -> Prediction: ...
     def frame(self) -> DataFrame: ...
 
 class Timeline:
@@ -184,11 +253,14 @@ class Calibration:
     """A device profile fitted to measurements."""
 
     @property
-    def fitted(self) -> list[str]: ...
+    def fitted(self) -> list[str]:
+        """A line a parameter: value, points, residuals."""
     @property
-    def kept(self) -> list[str]: ...
+    def kept(self) -> list[str]:
+        """Parameters that keep their prior, and why."""
     @property
-    def outliers(self) -> list[str]: ...
+    def outliers(self) -> list[str]:
+        """Points far off, and by how much."""
     @property
     def warnings(self) -> list[str]: ...
     def to_yaml(self) -> str: ...

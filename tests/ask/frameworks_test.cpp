@@ -95,10 +95,45 @@ TEST(frameworks, the_others) {
   EXPECT_EQ(refusal_of("torchtitan", ring, causal), "has no ring; offers allgather");
 }
 
+TEST(frameworks, packed_documents) {
+  const attention packed{
+      .heads = 32, .kv_heads = 8, .sequence = 1 << 17, .documents = {1 << 16, 1 << 16}};
+  EXPECT_EQ(refusal_of("megatron", ring, packed), "");
+  EXPECT_EQ(settings_of("megatron", ring, packed),
+            "--context-parallel-size 16\n--cp-comm-type p2p\n");
+  EXPECT_EQ(refusal_of("megatron", usp, packed), "has no packed documents with a2a+p2p");
+  auto stream = ring;
+  stream.tokens = token_layout::zigzag_stream;
+  EXPECT_EQ(refusal_of("megatron", stream, packed),
+            "lays causal tokens out zigzag only (DualChunkSwap)");
+  EXPECT_EQ(settings_of("ring-flash-attention", ring, packed),
+            "zigzag_ring_flash_attn_varlen_func\n");
+  EXPECT_EQ(refusal_of("ring-flash-attention", stream, packed),
+            "lays causal tokens out zigzag only (zigzag_ring_flash_attn_varlen_func)");
+  EXPECT_EQ(refusal_of("usp", ring, packed), "has no packed documents");
+  strategy gather{.schedule = "allgather", .rows = 16, .cols = 1};
+  EXPECT_EQ(refusal_of("torchtitan", gather, packed),
+            "lays causal tokens out zigzag-stream only (head-tail load balance)");
+  gather.tokens = token_layout::zigzag_stream;
+  EXPECT_EQ(refusal_of("torchtitan", gather, packed), "");
+}
+
 TEST(find_framework, lists_the_names) {
   EXPECT_ERROR(find_framework("jax"), input_error,
                "emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
                "ring-flash-attention, torchtitan, magiattention");
+}
+
+TEST(frameworks, settings_are_of_the_best_that_it_can_run) {
+  plan_result plan{.problem = causal};
+  for (const auto& s : {grid, ring, usp}) plan.candidates.emplace_back().chosen = s;
+  const auto found = settings_of_best(find_framework("megatron"), plan);
+  EXPECT_EQ(found.refusals, std::vector{refusal_of("megatron", grid, causal)});
+  EXPECT_EQ(found.lines, settings_of("megatron", ring, causal));
+  plan.candidates.resize(1);
+  EXPECT_ERROR(
+      settings_of_best(find_framework("megatron"), plan), infeasible,
+      "emit: 'megatron': can do none of the 1 best; try other schedules or more candidates");
 }
 
 }  // namespace

@@ -104,30 +104,8 @@ TEST(planner, refuses_what_fits_nowhere) {
       "(0.7 % more tokens, 1.4 % more work)");
 }
 
-// Two ranks, 8 heads of 128: a ring's first step computes for c = 4 n^2 x 8 x 128 / 1 PFLOP/s beside the transfer of K and V,
-// x = 2 us + 4096 n bytes over the link, the second for c. Exposed is x - c of x + c, at most 0.05 of it where x is at most
-// 1.05 / 0.95 c. For n = 16,384 that takes 67.11 MB / (1.2152 ms - 2 us) = 55.31 GB/s. At 50 GB/s x / c is 1.22 there and
-// 0.61 at twice the length.
-TEST(planner, ring_is_compute_bound_above_a_length_or_a_bandwidth) {
-  const auto with_links = [](bandwidth rate) {
-    return read_cluster("star", {.nodes = 2,
-                                 .set = {{"nics.bandwidth", to_string(rate)},
-                                         {"device.memory.bandwidth", "1e9 TB/s"}}});
-  };
-  const attention a{.heads = 8, .kv_heads = 8, .sequence = 32768, .mask = mask_kind::full};
-  const auto c = with_links(bandwidth(50e9));
-  const auto ring = predict(c, a, {.tokens = token_layout::contiguous}, 2, pass_kind::forward);
-  EXPECT_NEAR(compute_bound_above(with_links, ring).value() / 55.31e9, 1, 0.01);
-  EXPECT_EQ(compute_bound_from(c, ring), 65536);
-  const auto gather = predict(c, a, {.schedule = "allgather", .tokens = token_layout::contiguous},
-                              2, pass_kind::forward);
-  EXPECT_EQ(compute_bound_from(c, gather, 1e-9), 0) << "hides nothing";
-  EXPECT_EQ(compute_bound_above(with_links, gather, 1e-9), bandwidth());
-}
-
-// Where launching an exchange takes a second, the three of a ring on four ranks take three, and neither a faster network nor
-// faster kernels would help it; an all-gather is launched in no time. A rank of the ring computes 64 n^2 FLOP: 1.1 s at 4M
-// tokens, 4.5 s at 8M.
+// Where launching an exchange takes a second, the three of a ring on four ranks take three; an all-gather is launched in no
+// time.
 TEST(planner, a_slow_host_decides) {
   auto c = read_cluster("star", {.nodes = 4});
   c.host = {.name = "slow", .exchange = seconds(1)};
@@ -141,10 +119,6 @@ TEST(planner, a_slow_host_decides) {
   EXPECT_LT(first.time, seconds(1e-3));
   EXPECT_EQ(second.chosen.schedule, "ring");
   EXPECT_EQ(second.time, seconds(3));
-  const auto needed = to_catch_up(second, first);
-  EXPECT_EQ(needed.network, 0);
-  EXPECT_EQ(needed.kernels, 0);
-  EXPECT_EQ(compute_bound_from(c, second), std::int64_t{1} << 23);
 }
 
 }  // namespace

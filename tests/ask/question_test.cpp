@@ -5,6 +5,7 @@
 #include <set>
 
 #include "model/error.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 #include "tests/expect_error.hpp"
 
 namespace attnsim::ask {
@@ -12,21 +13,37 @@ namespace {
 
 /// A value of every field that is not its usual one.
 const std::vector<std::pair<std::string, std::string>> samples{
-    {"nodes", "2"},          {"device", "h200-sxm5"},
-    {"host", "pytorch"},     {"ranks", "8"},
-    {"set", "a.b=c"},        {"seq", "65536"},
-    {"documents", "100,60"}, {"batch", "3"},
-    {"heads", "64"},         {"kv-heads", "8"},
-    {"head-dim", "64"},      {"model", "llama3-8b"},
-    {"mask", "full"},        {"window", "4096"},
-    {"dtype", "fp16"},       {"pass", "forward"},
-    {"pad", "true"},         {"schedule", "mesh"},
-    {"kv-order", "direct"},  {"grid", "4x2"},
-    {"ulysses", "2"},        {"tp", "4"},
-    {"tokens", "striped"},   {"placement", "rails"},
-    {"kernel", "fa3"},       {"reduction", "ring"},
-    {"merges", "unfused"},   {"launch-order", "compute-first"},
-    {"partials", "fp32"},    {"gradients", "fp32"},
+    {"nodes", "2"},
+    {"device", "h200-sxm5"},
+    {"host", "pytorch"},
+    {"ranks", "8"},
+    {"set", "a.b=c"},
+    {"seq", "65536"},
+    {"documents", "100,60"},
+    {"batch", "3"},
+    {"heads", "64"},
+    {"kv-heads", "8"},
+    {"head-dim", "64"},
+    {"model", "llama3-8b"},
+    {"mask", "full"},
+    {"window", "4096"},
+    {"layer", "window"},
+    {"dtype", "fp16"},
+    {"pass", "forward"},
+    {"pad", "true"},
+    {"schedule", "mesh"},
+    {"kv-order", "direct"},
+    {"grid", "4x2"},
+    {"ulysses", "2"},
+    {"tp", "4"},
+    {"tokens", "striped"},
+    {"placement", "rails"},
+    {"kernel", "fa3"},
+    {"reduction", "ring"},
+    {"merges", "unfused"},
+    {"launch-order", "compute-first"},
+    {"partials", "fp32"},
+    {"gradients", "fp32"},
     {"by", "analytic"},
 };
 
@@ -66,6 +83,8 @@ TEST(fields, say_what_is_wrong_with_a_value) {
   EXPECT_ERROR(set(q, "set", "=4"), input_error, "set: '=4': expected key.path=value");
   EXPECT_ERROR(set(q, "by", "magic"), input_error,
                "by: 'magic': expected one of: simulation, analytic");
+  EXPECT_ERROR(set(q, "by", "analitic"), input_error,
+               "by: 'analitic': expected one of: simulation, analytic; did you mean analytic?");
   EXPECT_ERROR(set(q, "documents", "64K*9999999999"), input_error,
                "documents: '64K*9999999999': expected at most 65536 documents");
 }
@@ -89,18 +108,67 @@ TEST(fields, an_error_names_its_field) {
   }
 }
 
-TEST(question, takes_the_schedules_usual_tokens_and_placement) {
+TEST(fields, a_key_may_be_a_misspelt_one) {
   question q;
-  EXPECT_EQ(strategy_of(q, mask_kind::causal).tokens, token_layout::zigzag);
-  EXPECT_EQ(strategy_of(q, mask_kind::full).tokens, token_layout::contiguous);
-  q.schedule = "attention2d";
-  EXPECT_EQ(strategy_of(q, mask_kind::causal).order, kv_order::transposed);
-  q.grid = {4, 2};
-  EXPECT_EQ(strategy_of(q, mask_kind::causal).order, kv_order::direct);
+  const std::string unknown =
+      ": unknown key; expected a field of the question or a key of the cluster file";
+  EXPECT_ERROR(set_key(q, "hedas", "32"), input_error, "hedas" + unknown + "; did you mean heads?");
+  EXPECT_ERROR(set_key(q, "slow_device", "{}"), input_error,
+               "slow_device" + unknown + "; did you mean slow_devices?");
+  EXPECT_ERROR(set_key(q, "?", "32"), input_error, "?" + unknown);
+  set_key(q, "slow_devices", "{}");
+  EXPECT_EQ(q.overrides.set.back().first, "slow_devices");
+}
+
+TEST(question, takes_the_schedules_usual_tokens_and_placement) {
+  const attention causal{}, full{.mask = mask_kind::full};
+  question q;
+  EXPECT_EQ(strategy_of(q, causal).tokens, token_layout::zigzag);
+  EXPECT_EQ(strategy_of(q, full).tokens, token_layout::contiguous);
+  q.schedule = "ulysses";
+  EXPECT_EQ(strategy_of(q, causal).tokens, token_layout::contiguous);
   q.schedule = "hierarchical-allgather";
-  EXPECT_EQ(strategy_of(q, mask_kind::causal).placement, "column-in-node");
+  EXPECT_EQ(strategy_of(q, causal).tokens, token_layout::zigzag);
+  EXPECT_EQ(strategy_of(q, causal).placement, "column-in-node");
   q.placement = "rails";
-  EXPECT_EQ(strategy_of(q, mask_kind::causal).placement, "rails");
+  EXPECT_EQ(strategy_of(q, causal).placement, "rails");
+}
+
+TEST(question, transposes_keys_of_striped_tokens_on_square_grids) {
+  question q{.schedule = "attention2d"};
+  const auto order = [&] { return strategy_of(q, attention{}).order; };
+  EXPECT_EQ(order(), kv_order::direct);
+  q.tokens = token_layout::striped;
+  EXPECT_EQ(order(), kv_order::direct);  // on any number of ranks
+  q.grid = {4, 2};
+  EXPECT_EQ(order(), kv_order::direct);
+  q.grid = {4, 4};
+  EXPECT_EQ(order(), kv_order::transposed);
+  q.schedule = "mesh";
+  EXPECT_EQ(order(), kv_order::direct);
+}
+
+/// With the tokens that are usual under the mask.
+seconds usual_time(const question& q, const cluster& c, mask_kind mask) {
+  auto asked = q;
+  asked.mask = mask;
+  return predict(asked, c).time;
+}
+
+// A causal mask leaves half of the work; the usual tokens must not spend it on small kernel calls.
+TEST(question, usual_tokens_make_a_causal_mask_no_slower_than_none) {
+  for (const auto* name : {"dgx-h100", "nd-a100-v4"}) {
+    question q{.cluster = name, .ranks = 8, .sequence = 32768, .kv_heads = 8};
+    const auto c = cluster_of(q);
+    for (const auto& one : algorithms()) {
+      q.schedule = one.name;
+      for (const auto pass : {pass_kind::forward, pass_kind::both}) {
+        q.pass = pass;
+        EXPECT_LT(usual_time(q, c, mask_kind::causal), usual_time(q, c, mask_kind::full))
+            << name << " " << one.name << " " << name_of(pass);
+      }
+    }
+  }
 }
 
 TEST(question, takes_heads_of_the_model_unless_given) {
@@ -116,6 +184,48 @@ TEST(question, takes_heads_of_the_model_unless_given) {
   EXPECT_EQ(problem_of(q, 16).padding, 8);
 }
 
+TEST(question, takes_mask_and_window_of_the_model_unless_given) {
+  question q{.sequence = 4096, .model = "flux.1-dev"};
+  EXPECT_EQ(problem_of(q, 1).mask, mask_kind::full);
+  EXPECT_EQ(strategy_of(q, layer_of(q)).tokens, token_layout::contiguous);
+  q.mask = mask_kind::causal;
+  EXPECT_EQ(problem_of(q, 1).mask, mask_kind::causal);
+  q = {.sequence = 4096, .model = "gpt-oss-20b"};
+  EXPECT_EQ(problem_of(q, 1).window, 0);
+  q.layer = layer_kind::window;
+  EXPECT_EQ(problem_of(q, 1).window, 128);
+  q.window = 0;
+  EXPECT_EQ(problem_of(q, 1).window, 0);
+  q = {.sequence = 4096, .model = "mistral-7b-v0.1", .mask = mask_kind::full};
+  EXPECT_EQ(problem_of(q, 1).window, 0);
+  q = {.sequence = 4096, .layer = layer_kind::window};
+  EXPECT_ERROR(problem_of(q, 1), input_error,
+               "layer: 'window': expected a model that has such layers");
+}
+
+TEST(question, lays_packed_documents_out_zigzag_each) {
+  question q{.sequence = 8, .documents = {4, 4}};
+  for (const auto* schedule : {"ring", "usp", "allgather"}) {
+    q.schedule = schedule;
+    EXPECT_EQ(strategy_of(q, layer_of(q)).tokens, token_layout::zigzag) << schedule;
+  }
+  q.schedule = "ulysses";
+  EXPECT_EQ(strategy_of(q, layer_of(q)).tokens, token_layout::contiguous);
+}
+
+TEST(question, pads_each_document) {
+  question q{.sequence = 60001, .documents = {40001, 20000}, .pad = true};
+  const auto a = problem_of(q, 16);
+  EXPECT_EQ(a.documents, (std::vector<std::int64_t>{40016, 20000}));
+  EXPECT_EQ(a.sequence, 60016);
+  EXPECT_EQ(a.padding, 0);
+  EXPECT_EQ(a.notes, (std::vector<std::string>{"documents padded to multiples of 16: 15 of 60016 "
+                                               "tokens are padding and computed like others"}));
+  q.sequence = 60000;
+  EXPECT_ERROR(problem_of(q, 16), input_error,
+               "documents: '60001': expected lengths that add up to the sequence's 60000");
+}
+
 TEST(question, has_as_many_ranks_as_the_cluster_at_most) {
   question q{.cluster = "dgx-h100"};
   q.overrides.nodes = 2;
@@ -124,6 +234,15 @@ TEST(question, has_as_many_ranks_as_the_cluster_at_most) {
   q.ranks = 17;
   EXPECT_ERROR(ranks_of(q, c), infeasible,
                "ranks: '17': dgx-h100 has 16 devices; feasible: 1 to 16, or more with more nodes");
+}
+
+TEST(written, has_the_given_fields_in_the_tables_order) {
+  question q;
+  set(q, "grid", "2x1");
+  set(q, "seq", "4K");
+  set(q, "pad", "true");
+  EXPECT_EQ(written(q), "seq=4096 pad=true grid=2x1");
+  EXPECT_EQ(written(q, {"grid", "pad"}), "seq=4096");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "calibrate/device_file.hpp"
+#include "calibrate/overlap.hpp"
 #include "calibrate/predicted.hpp"
 #include "model/config.hpp"
 #include "model/error.hpp"
@@ -252,6 +253,26 @@ TEST_F(calibrating, takes_logs_of_nccl_tests) {
   }
   const auto done = calibrate(device(prior), {}, {{"a.log", log, &truth_}});
   EXPECT_NEAR(done.profile.transport(link_kind::nvlink).collective_efficiency, 0.6, 0.006);
+}
+
+TEST_F(calibrating, sets_all_reduces_aside_that_no_ring_can_be) {
+  nccl_tests_log log{.operation = "all_reduce", .ranks = 2};
+  for (std::int64_t bytes = 1024; bytes <= 1 << 28; bytes *= 4) {
+    const transfer_point p{.operation = transfer_kind::all_reduce, .bytes = bytes};
+    log.rows.push_back({.line = static_cast<int>(log.rows.size()) + 1,
+                        .bytes = bytes,
+                        .out_of_place = {predicted_time(p, truth_).value() * 1e6}});
+  }
+  // 268435456 bytes over 400 GB/s take a ring 671 us.
+  log.rows.push_back({.line = 11, .bytes = 1 << 28, .out_of_place = {500}});
+  const auto done = calibrate(device(prior), {}, {{"a.log", log, &truth_}});
+  EXPECT_NEAR(done.profile.transport(link_kind::nvlink).all_reduce_efficiency, 0.65, 0.0065);
+  EXPECT_THAT(
+      done.warnings,
+      Contains(
+          "1 of 11 rows are faster than a ring over these links can be, as where switches reduce "
+          "(NVLS, SHARP) or nodes reduce first: set aside; the first is a.log:11: all_reduce of "
+          "268435456 bytes, 2 ranks, 500 us"));
 }
 
 TEST(device_file, is_read_as_it_was_written) {

@@ -19,7 +19,10 @@ std::set<std::string> described(const measurement_request& r) {
 
 TEST(measurement_plan, has_no_point_twice_and_none_held_out_that_is_fitted) {
   for (const auto effort : {effort_kind::quick, effort_kind::full}) {
-    measurement_request r{.effort = effort, .kernels = {"cuda", "cudnn"}, .ranks = 4};
+    measurement_request r{
+        .effort = effort,
+        .kernels = {{.name = "fast"}, {.name = "slow to start", .prepares_shapes = true}},
+        .ranks = 4};
     const auto fit = described(r);
     EXPECT_EQ(measurement_plan(r).size(), fit.size());
     r.set = point_set::held_out;
@@ -33,12 +36,13 @@ TEST(measurement_plan, has_no_point_twice_and_none_held_out_that_is_fitted) {
 }
 
 TEST(measurement_plan, of_one_rank_has_no_transfers) {
-  for (const auto& p : measurement_plan({.kernels = {"cuda"}}))
+  for (const auto& p : measurement_plan({.kernels = {{.name = "fast"}}}))
     EXPECT_LT(p.index(), 2u) << describe(p);
 }
 
 TEST(measurement_plan, leaves_out_kinds_that_are_not_wanted) {
-  EXPECT_THAT(measurement_plan({.kinds = {point_kind::transfer}, .kernels = {"cuda"}, .ranks = 2}),
+  EXPECT_THAT(measurement_plan(
+                  {.kinds = {point_kind::transfer}, .kernels = {{.name = "fast"}}, .ranks = 2}),
               Each(VariantWith<transfer_point>(testing::_)));
 }
 
@@ -54,7 +58,7 @@ TEST(measurement_plan, covers_rows_and_columns_of_every_grid) {
 
 TEST(measurement_plan, keeps_to_the_largest_transfer) {
   for (const auto& p :
-       measurement_plan({.kernels = {"cuda"}, .ranks = 2, .largest_transfer = 1 << 20})) {
+       measurement_plan({.kernels = {{.name = "fast"}}, .ranks = 2, .largest_transfer = 1 << 20})) {
     if (const auto* t = std::get_if<transfer_point>(&p)) EXPECT_LE(t->bytes, 1 << 20);
     if (const auto* o = std::get_if<overlap_point>(&p)) EXPECT_LE(o->transfer.bytes, 1 << 20);
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "model/error.hpp"
+#include "model/median.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim {
@@ -12,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 measurements one_of_each() {
-  const kernel_point kernel{.kernel = "cudnn",
+  const kernel_point kernel{.kernel = "cudnn-9.19",
                             .pass = pass_kind::backward,
                             .mask = mask_kind::causal,
                             .batch = 2,
@@ -24,13 +25,15 @@ measurements one_of_each() {
   const transfer_point transfer{.operation = transfer_kind::all_gather,
                                 .members = 4,
                                 .stride = 2,
-                                .processors = 8,
+                                .channels = 8,
                                 .bytes = 4096};
   measurements all{.environment = {{"card", "NVIDIA H100"}}};
   all.points.push_back({kernel, {{"time_s", {1e-3, 2e-3}}, {"launch_s", {1e-6, 1e-6}}}});
   all.points.push_back({memory_point{"merge", 128, 4, 64}, {{"time_s", {3e-6}}}});
   all.points.push_back({transfer, {{"time_s", {4e-5}}}});
-  all.points.push_back({overlap_point{kernel, transfer, launch_order::compute_first},
+  auto square = kernel;
+  square.cols = square.rows;
+  all.points.push_back({overlap_point{square, transfer, launch_order::compute_first},
                         {{"time_s", {5e-3}}, {"kernel_s", {1e-3}}, {"transfer_s", {4e-3}}}});
   return all;
 }
@@ -50,15 +53,21 @@ TEST(measurements, are_read_as_they_were_written) {
 TEST(measurements, are_described_in_a_line) {
   std::vector<std::string> lines;
   for (const auto& m : one_of_each().points) lines.push_back(describe(m.what));
-  const std::string kernel = "cudnn backward causal, 32/8 heads of 64, 512 x 1024, batch 2";
-  const std::string transfer = "all_gather of 4096 bytes, 4 ranks 2 apart, 8 multiprocessors";
+  const std::string kernel = "cudnn-9.19 backward causal, 32/8 heads of 64, 512 x 1024, batch 2";
+  const std::string square = "cudnn-9.19 backward causal, 32/8 heads of 64, 512 x 512, batch 2";
+  const std::string transfer = "all_gather of 4096 bytes, 4 ranks 2 apart, 8 channels";
   EXPECT_THAT(lines, ElementsAre("kernel " + kernel, "merge of 128 tokens, 4 heads of 64", transfer,
-                                 kernel + " beside " + transfer + ", compute-first"));
+                                 square + " beside " + transfer + ", compute-first"));
 }
 
 TEST(measurements, have_medians) {
   EXPECT_EQ(median({3, 1, 2}), 2);
   EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(quantile({4, 1, 3, 2, 5}, 0.25), 2);
+  EXPECT_DOUBLE_EQ(quantile({4, 1, 3, 2, 5}, 0.9), 4.6);
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 0.5), 2.5);
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 1), 4);
+  EXPECT_EQ(quantile({7}, 0.95), 7);
   const measurement m{memory_point{}, {{"time_s", {3, 1, 2}}, {"launch_s", {5}}}};
   EXPECT_EQ(m.median(), 2);
   EXPECT_EQ(m.median("launch_s"), 5);
@@ -86,8 +95,12 @@ TEST(measurements, refuse_what_is_wrong) {
     }
     return std::string("no error");
   };
-  EXPECT_EQ(error_of("measurements.1", "measurements.2"),
-            ": schema: 'attnsim.measurements.2': expected attnsim.measurements.1");
+  EXPECT_EQ(error_of("measurements.2", "measurements.3"),
+            ": schema: 'attnsim.measurements.3': expected attnsim.measurements.2");
+  EXPECT_EQ(
+      error_of("measurements.2", "measurements.1"),
+      ": schema: 'attnsim.measurements.1': expected attnsim.measurements.2, where kernels have "
+      "a device profile's names (attnsim-cuda, cudnn-9.19) and processors are channels");
   EXPECT_EQ(error_of("\"kind\":\"memory\"", "\"kind\":\"disk\""),
             ": points[1]: kind: 'disk': expected one of: kernel, memory, transfer, overlap");
   EXPECT_EQ(error_of("\"rows\":512", "\"rows\":0"),
@@ -98,8 +111,22 @@ TEST(measurements, refuse_what_is_wrong) {
             "reduce_scatter, all_to_all, all_reduce");
   EXPECT_EQ(error_of("\"time_s\":[0.001,", "\"time_s\":[-1,"),
             ": points[0]: samples: time_s: '-1.0': expected a positive time");
+  EXPECT_EQ(error_of("\"rows\":512,\"cols\":512}", "\"rows\":512,\"cols\":256}"),
+            ": points[3]: kernel: cols: '256': expected as many as rows, 512");
+  EXPECT_EQ(error_of("\"transfer\":{\"operation\":\"all_gather\"",
+                     "\"transfer\":{\"operation\":\"send\""),
+            ": points[3]: transfer: operation: 'send': expected one of: exchange, all_gather, "
+            "reduce_scatter");
   EXPECT_THAT(error_of("]}\n", ""), HasSubstr("expected JSON"));
   EXPECT_EQ(error_of("\"rows\":512", "\"rows\":8E8881"), ": expected numbers that a double holds");
+}
+
+TEST(part_of, by_what_is_moved) {
+  EXPECT_EQ(part_of(kernel_point{}), "kernels");
+  EXPECT_EQ(part_of(memory_point{}), "memory");
+  EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_to_all}), "transfers");
+  EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_reduce}), "collectives");
+  EXPECT_EQ(part_of(overlap_point{}), "overlap");
 }
 
 }  // namespace

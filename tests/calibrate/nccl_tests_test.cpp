@@ -64,6 +64,22 @@ TEST_F(nccl_tests, layouts_of_older_versions) {
   EXPECT_EQ(without_both.rows.at(0).reduction, "");
 }
 
+TEST_F(nccl_tests, a_first_line_that_is_the_command_tells_the_operation) {
+  const auto log = read_nccl_tests(
+      "run.txt", "$ mpirun -np 16 -N 8 ./build/all_reduce_perf -b 8 --op=sum -o /tmp/x\n" +
+                     new_layout + "64 16 float sum -1 1.5 2.5 3.5 0 4.5 5.5 6.5 0\n");
+  EXPECT_EQ(log.operation, "all_reduce");
+  EXPECT_EQ(log.rows.size(), 1u);
+  EXPECT_EQ(log.rows[0].line, 3);
+}
+
+TEST_F(nccl_tests, lines_end_as_other_systems_end_them) {
+  const auto log = read_nccl_tests(
+      write("sendrecv.log",
+            "\xef\xbb\xbf" + new_layout + "64 16 float sum -1 1.5 2.5 3.5 0 4.5 5.5 6.5 0\r\n"));
+  EXPECT_EQ(log.rows.at(0).in_place->bus_bandwidth, 6.5);
+}
+
 TEST_F(nccl_tests, errors_name_line_column_and_value) {
   const auto broken = [&](const std::string& row) {
     return write("sendrecv.log", new_layout + row + "\n");

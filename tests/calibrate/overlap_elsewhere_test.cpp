@@ -34,7 +34,7 @@ std::vector<observed> read_table() {
                     .transfer = {.operation = transfer_kind::exchange,
                                  .bytes = row.integer("exchange_MiB") << 20}};
     if (row.text("channels") != "default")
-      p.transfer.processors = static_cast<int>(row.integer("channels"));
+      p.transfer.channels = static_cast<int>(row.integer("channels"));
     for (const auto order : {launch_order::communication_first, launch_order::compute_first}) {
       p.order = order;
       const bool first = order == launch_order::communication_first;

@@ -1,9 +1,12 @@
 // attnsim calibrate and compare as a user runs them, on the measurements in reproduce/measured.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "model/cluster/cluster.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/report/page_data.hpp"
 
@@ -45,12 +48,12 @@ TEST_F(calibration_commands, a_fitted_profile_predicts_what_was_held_out) {
                                     " --format json --points " + folder_.file("points.csv"));
   ASSERT_EQ(compared.exit_code, 0) << compared.messages;
   const auto result = nlohmann::json::parse(compared.output);
-  for (const auto& rung : result["rungs"]) {
-    EXPECT_LT(rung["median_error"].get<double>(), 0.05) << rung["rung"];
-    EXPECT_GT(rung["points"].get<int>(), 15);
+  for (const auto& part : result["parts"]) {
+    EXPECT_LT(part["median_error"].get<double>(), 0.05) << part["part"];
+    EXPECT_GT(part["points"].get<int>(), 15);
   }
   EXPECT_THAT(read_all(folder_.file("points.csv")),
-              StartsWith("rung,what,predicted_us,low_us,high_us,"));
+              StartsWith("part,what,predicted_us,low_us,high_us,"));
 }
 
 /// 3, 1 and 2 ms in three files of one case: their median, 2 ms, is one point.
@@ -59,6 +62,8 @@ TEST_F(calibration_commands, runs_of_one_case_count_together) {
   for (const auto* time : {"0.003", "0.001", "0.002"}) {
     const nlohmann::json run{
         {"case", "--seq 4K --heads 8 --schedule ring --pass forward --kernel cuda"},
+        {"kernel", "attnsim-cuda"},
+        {"start", "idle"},
         {"durations_s", {{"forward", {std::stod(time)}}}}};
     files += ' ' + write(std::string(time) + ".jsonl", run.dump() + "\n");
   }
@@ -79,6 +84,8 @@ TEST_F(calibration_commands, one_program_under_two_names_is_one_contestant) {
     for (const auto& [schedule, time] : runs) {
       const nlohmann::json run{
           {"case", "--seq 4K --heads 8 --pass forward --grid 2x1 --schedule " + schedule},
+          {"kernel", "cpu"},
+          {"start", "in-sequence"},
           {"durations_s", {{"forward", {time}}}}};
       lines += run.dump() + "\n";
     }
@@ -104,7 +111,7 @@ TEST_F(calibration_commands, a_trace_is_compared_operation_by_operation) {
         kernel("flash_fwd_kernel", 7, 1715, 1650)}}};
   const auto file = write("trace.json", trace.dump());
   const auto run = "compare tests/gpu/two-h100.yaml " + file;
-  const std::string line = "--seq 16K --heads 32 --mask full --schedule ring --kernel cuda";
+  const std::string line = "--seq 16K --heads 32 --mask full --schedule ring --kernel attnsim-cuda";
   const auto r = run_program(run + " --format json --case \"" + line + " --pass forward\"");
   ASSERT_EQ(r.exit_code, 0) << r.messages;
   const auto points = nlohmann::json::parse(r.output)["points"];
@@ -112,6 +119,13 @@ TEST_F(calibration_commands, a_trace_is_compared_operation_by_operation) {
   EXPECT_EQ(points[0]["what"], file + ": rank 0, operation 0 (shift)");
   EXPECT_NEAR(points[0]["measured_s"].get<double>(), 500e-6, 1e-9);
   EXPECT_NEAR(points[3]["measured_s"].get<double>(), 3365e-6, 1e-9);
+  const auto of_two = run_program("compare dgx-h100 " + file + " --format csv --case \"" + line +
+                                  " --pass forward --ranks 2\"");
+  ASSERT_EQ(of_two.exit_code, 0) << of_two.messages;
+  EXPECT_EQ(std::count(of_two.output.begin(), of_two.output.end(), '\n'), 5) << of_two.output;
+  expect_bad(
+      run + " --case \"" + line + " --pass forward --ranks 1\"",
+      file + ": the trace has 1 sends and receives, a pass of the schedule 0: expected none");
   expect_bad(
       run,
       "--case: '': expected the traced run's flags, as \"--seq 16K --heads 32 --schedule ring\"");
@@ -144,11 +158,11 @@ TEST_F(calibration_commands, bad_input_is_one_line) {
   const auto out = " --out " + folder_.file("p.yaml");
   expect_bad("calibrate --device h200-sxm5" + out,
              "nothing to fit to: expected measurements or nccl-tests logs");
-  expect_bad("calibrate --device h200-sxm5 --nccl-tests x.log" + out, "x.log: cannot be read");
-  expect_bad("calibrate --device h200 --measurements " + fit + out,
-             "--device: 'h200': expected a file or one of: a100-pcie-80gb, a100-sxm4-40gb, "
-             "a100-sxm4-80gb, "
-             "b200, h100-nvl, h100-sxm5, h200-sxm5, h800-sxm5, ideal, l20");
+  expect_bad("calibrate --device h200-sxm5 --nccl-tests x.log" + out,
+             "x.log: cannot be read: No such file or directory");
+  expect_bad("calibrate --device h9000 --measurements " + fit + out,
+             fmt::format("--device: 'h9000': expected a file or one of: {}",
+                         fmt::join(shipped_devices(), ", ")));
   const auto empty = write("empty.json", "{}");
   expect_bad("compare tests/gpu/two-h100.yaml " + empty, empty + ": schema: missing");
   const auto runs = write("runs.jsonl", "3\n");

@@ -170,7 +170,7 @@ TEST(output_file, is_refused_before_any_work) {
   const std::string reason =
       ": '/nowhere/f.csv': expected a file in a folder that can be written (/nowhere: No such file "
       "or directory)";
-  const std::string measured = "tests/gpu/results/h200/held_out_host_memory.json";
+  const std::string measured = "reproduce/measured/h200/held_out_host_memory.json";
   for (const auto& [command, flag] : std::vector<std::pair<std::string, std::string>>{
            {"predict no-such-cluster" + layer, "--trace"},
            {"predict no-such-cluster" + layer, "--report"},

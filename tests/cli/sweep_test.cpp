@@ -158,7 +158,8 @@ TEST_F(sweep, names_the_bad_value) {
   EXPECT_THAT(message("cluster: dgx-h100\nseq: 64K\npoints:\n - kernel: fa9\n"),
               StartsWith(in_spec("4: points[0].kernel: 'fa9': expected one of: ")));
   EXPECT_THAT(message("cluster: dgx-h100\nseq: 64K\nhedas: 32\n"),
-              StartsWith(in_spec("3: hedas: unknown key; expected one of: ")));
+              StartsWith(in_spec("3: hedas: unknown key; expected a field of the question or a key "
+                                 "of the cluster file; did you mean heads?\n")));
   EXPECT_THAT(message("cluster: dgx-h100\n"), EndsWith("sweep.yaml: seq: is required\n"));
 }
 

@@ -1,9 +1,13 @@
 // attnsim topology import, export, show: from files to plans, and every mistake told in one line.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "formats/importer.hpp"
+#include "model/cluster/cluster.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/shared_files.hpp"
 
@@ -40,10 +44,23 @@ TEST_P(own_files, import_to_clusters_that_check) {
   EXPECT_GT(files, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(formats, own_files,
-                         testing::Values("nccl-topology", "nccl-graph", "nvidia-smi", "slurm",
-                                         "topograph", "ibnetdiscover", "astra-sim", "htsim",
-                                         "simgrid", "taccl", "graphml", "attnsim"));
+std::vector<std::string> names_of_importers() {
+  std::vector<std::string> names;
+  for (const auto& i : formats::known_importers()) names.emplace_back(i.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(formats, own_files, testing::ValuesIn(names_of_importers()));
+
+TEST(import, help_and_documentation_are_made_of_the_importers) {
+  const auto help = run_program("topology import --help").output;
+  for (const auto& i : formats::known_importers())
+    EXPECT_THAT(help, HasSubstr(fmt::format("{}: {}", i.name, i.what)));
+  const auto table = run_program("topology formats").output;
+  EXPECT_THAT(table, StartsWith("| format | files | read | assumed | refused |\n"));
+  EXPECT_THAT(read_all("docs/inputs.md"), HasSubstr(table))
+      << "to renew it: the output of attnsim topology formats";
+}
 
 TEST(import, reads_standard_input) {
   const temporary_folder folder;
@@ -52,6 +69,52 @@ TEST(import, reads_standard_input) {
                        "slurm/blocks.txt >" + out;
   EXPECT_EQ(std::system(command.c_str()), 0);
   EXPECT_THAT(read_all(out), HasSubstr("\nname: mine\n"));
+}
+
+TEST(import, reads_what_a_driver_prints_into_a_pipe) {
+  const temporary_folder folder;
+  const auto out = folder.file("out");
+  const auto command =
+      "printf '\\t\\033[4mGPU0\\tGPU1\\tCPU Affinity\\tNUMA Affinity\\tGPU NUMA ID\\033[0m\\n"
+      "GPU0\\t X \\tNV18\\t0-31\\t0\\t\\tN/A\\nGPU1\\tNV18\\t X \\t0-31\\t0\\t\\tN/A\\n' | " +
+      std::string(ATTNSIM_PROGRAM) + " topology import - --quiet >" + out;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(read_all(out), HasSubstr("# Read: <stdin>: 2 GPUs, 0 NICs\n"));
+  EXPECT_THAT(
+      read_all(out),
+      HasSubstr("{from: gpu0, to: gpu1, bandwidth: 450 GB/s, latency: 1 us, kind: nvlink}"));
+}
+
+TEST(import, reads_gzip) {
+  const temporary_folder folder;
+  const auto packed = folder.file("two-levels.conf.gz");
+  ASSERT_EQ(std::system(("gzip -c " + data + "slurm/two-levels.conf >" + packed).c_str()), 0);
+  const auto plain = run_program("topology import --name c " + data + "slurm/two-levels.conf");
+  EXPECT_EQ(run_program("topology import --name c " + packed).output,
+            replaced(plain.output, "two-levels.conf", "two-levels.conf.gz"));
+}
+
+/// The warnings of a prediction on an imported file.
+json warnings_of(const std::string& file, const std::string& flags) {
+  const temporary_folder folder;
+  const auto cluster = folder.file("c.yaml");
+  EXPECT_EQ(run_program("topology import " + data + file + " --out " + cluster).exit_code, 0);
+  const auto r = run_program("predict " + cluster +
+                             " --seq 12K --heads 8 --pass forward --format json " + flags);
+  return json::parse(r.output)["warnings"];
+}
+
+TEST(import, what_it_guessed_is_a_warning_of_every_prediction) {
+  const auto guessed = warnings_of("nvidia-smi/smi_trimmed.txt", "");
+  ASSERT_FALSE(guessed.empty());
+  EXPECT_THAT(
+      guessed[0].get<std::string>(),
+      StartsWith(
+          "assumed in the cluster's file: device: 18 NVLinks a GPU, no NUMA node a GPU fit H100 "
+          "SXM5, H200 SXM5, H20, "));
+  EXPECT_EQ(warnings_of("nvidia-smi/smi_trimmed.txt", "--device h200-sxm5"), json::array());
+  EXPECT_EQ(warnings_of("nvidia-smi/smi_markdown.txt", "")[0],
+            "device ideal: no real device computes at its peak; device names one");
 }
 
 TEST(import, nvlink_in_pairs_is_planned_with_inner_groups_of_two) {
@@ -139,12 +202,12 @@ TEST(show, draws_matrix_tiers_bisection_and_svg) {
   EXPECT_THAT(read_all(svg), StartsWith("<svg "));
 }
 
-// --- Mistakes. FILE stands for a file with the given text. ---------------------------------------
+// --- Mistakes. FILE stands for a file with the given text, NAMES for all importers. ---------------------------------------
 
 struct mistake {
   const char* arguments;
   const char* text;
-  const char* message;
+  std::string message;
 };
 
 class topology_mistakes : public testing::TestWithParam<mistake> {};
@@ -154,7 +217,10 @@ TEST_P(topology_mistakes, are_told_in_one_line_and_nothing_is_written) {
   const auto file = folder.write("file", GetParam().text), out = folder.file("out");
   const auto r = run_program(replaced(GetParam().arguments, "FILE", file) + " --out " + out);
   EXPECT_EQ(r.exit_code, 2);
-  EXPECT_EQ(r.messages, "attnsim: " + replaced(GetParam().message, "FILE", file) + "\n");
+  const auto message = replaced(GetParam().message, "FILE", file);
+  EXPECT_EQ(r.messages,
+            "attnsim: " +
+                replaced(message, "NAMES", formats::names_of(formats::known_importers())) + "\n");
   EXPECT_EQ(r.output, "");
   EXPECT_FALSE(std::filesystem::exists(out));
 }
@@ -164,18 +230,13 @@ constexpr const char* slurm = "SwitchName=s Nodes=n[1-2]\n";
 INSTANTIATE_TEST_SUITE_P(
     flags, topology_mistakes,
     testing::Values(
-        mistake{"topology import FILE", "hello",
-                "FILE: of no known format; --as one of: nccl-topology, nccl-graph, nvidia-smi, "
-                "slurm, topograph, ibnetdiscover, astra-sim, htsim, simgrid, taccl, graphml, "
-                "attnsim"},
-        mistake{"topology import FILE --as visio", slurm,
-                "--as: 'visio': expected one of: nccl-topology, nccl-graph, nvidia-smi, slurm, "
-                "topograph, ibnetdiscover, astra-sim, htsim, simgrid, taccl, graphml, attnsim"},
+        mistake{"topology import FILE", "hello", "FILE: of no known format; --as one of: NAMES"},
+        mistake{"topology import FILE --as visio", slurm, "--as: 'visio': expected one of: NAMES"},
         mistake{"topology import no-such-file", "",
                 "no-such-file: cannot be read: No such file or directory"},
         mistake{"topology import FILE --device h9000", slurm,
-                "--device: 'h9000': expected a file or one of: a100-pcie-80gb, a100-sxm4-40gb, "
-                "a100-sxm4-80gb, b200, h100-nvl, h100-sxm5, h200-sxm5, h800-sxm5, ideal, l20"},
+                fmt::format("--device: 'h9000': expected a file or one of: {}",
+                            fmt::join(shipped_devices(), ", "))},
         mistake{
             "topology import FILE --nic-bandwidth fast", slurm,
             "--nic-bandwidth: 'fast': expected a bandwidth with its unit, such as '400 Gb/s' or "
@@ -197,7 +258,8 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"topology export p5 --to visio", "",
                 "--to: 'visio': expected one of: graphml, dot, simgrid, astra-sim"},
         mistake{"topology export pcie-8 --to astra-sim --set node.sockets=1 --set "
-                "node.uplink_bandwidth='10 GB/s'",
+                "node.peer_access=all --set "
+                "node.devices_per_switch=2 --set node.uplink_bandwidth='10 GB/s'",
                 "",
                 "pcie-8: an ASTRA-sim file has one rate a dimension, but node0.gpu0 reaches "
                 "node0.gpu1 at 31.50 GB/s and node0.gpu2 at 10.00 GB/s"}));
@@ -223,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"topology import FILE", "GPU0 GPU1\nGPU0 X ???\nGPU1 PIX X\n",
                 "FILE:2: GPU0: '???': expected X, NV#, PIX, PXB, PHB, NODE or SYS"},
         mistake{"topology import FILE", "SwitchName=a Switches=b\n",
-                "FILE:1: Switches: 'b': expected the name of a switch of this file"},
+                "FILE:1: Switches: 'b': expected names of switches of this file; b is none"},
         mistake{"topology import FILE", "SwitchName=a Nodes=n[3-1]\n",
                 "FILE:1: Nodes: 'n[3-1]': expected a host list, such as node[01-08,10]"},
         mistake{"topology import FILE", "SwitchName=a Nodes=n[0-9999999]\n",
@@ -258,9 +320,10 @@ TEST(show_mistakes, svg_of_too_much_or_to_nowhere) {
   EXPECT_EQ(run_program("topology show nd-h100-v5 --nodes 1024 --svg x.svg").messages,
             "attnsim: nd-h100-v5: 17696 parts are too many to draw, at most 4096; fewer with "
             "--nodes\n");
-  EXPECT_EQ(run_program("topology show p5 --nodes 1 --svg /no/such/folder/x.svg").messages,
-            "attnsim: --svg: '/no/such/folder/x.svg': expected a file in a folder that can be written "
-            "(/no/such/folder: No such file or directory)\n");
+  EXPECT_EQ(
+      run_program("topology show p5 --nodes 1 --svg /no/such/folder/x.svg").messages,
+      "attnsim: --svg: '/no/such/folder/x.svg': expected a file in a folder that can be written "
+      "(/no/such/folder: No such file or directory)\n");
 }
 
 }  // namespace

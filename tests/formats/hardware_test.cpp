@@ -13,13 +13,10 @@ using testing::Contains;
 
 TEST(hardware, finds_devices_by_what_files_tell) {
   const auto& known = known_hardware();
-  EXPECT_EQ(known.by_pci_id(0x2335).profile, "h200-sxm5");
-  EXPECT_EQ(known.by_sm(90).profile, "h100-sxm5");
-  EXPECT_EQ(known.by_nvlinks(12).profile, "a100-sxm4-40gb");
-  EXPECT_EQ(known.by_pcie(32).profile, "h100-sxm5");
+  EXPECT_EQ(known.by_pci_id(0x2335)->profile, "h200-sxm5");
+  EXPECT_EQ(known.by_pci_id(1), nullptr);
   EXPECT_EQ(known.by_profile("b200").nvlinks, 18);
-  EXPECT_EQ(&known.by_pci_id(1), &known.unknown);
-  EXPECT_EQ(&known.by_nvlinks(0), &known.unknown);
+  EXPECT_EQ(&known.by_profile("none"), &known.unknown);
 }
 
 TEST(hardware, names_profiles_that_are_shipped) {
@@ -27,6 +24,21 @@ TEST(hardware, names_profiles_that_are_shipped) {
   for (const auto& d : known_hardware().devices) {
     if (d.profile.empty()) continue;
     EXPECT_THAT(shipped, Contains(d.profile)) << d.name;
+  }
+}
+
+TEST(hardware, a_mesh_gives_each_device_all_its_links) {
+  const auto& known = known_hardware();
+  EXPECT_EQ(known.mesh("V100 SXM2", 4), nullptr);
+  const auto* mesh = known.mesh("V100 SXM2", 8);
+  ASSERT_NE(mesh, nullptr);
+  for (std::size_t a = 0; a < 8; ++a) {
+    int links = 0;
+    for (std::size_t b = 0; b < 8; ++b) {
+      links += mesh->links[a][b];
+      EXPECT_EQ(mesh->links[a][b], mesh->links[b][a]);
+    }
+    EXPECT_EQ(links, 6);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/formats.hpp"
+#include "formats/importer.hpp"
 #include "tests/shared_files.hpp"
 
 /// Ends the test where the folder beside the project is absent.

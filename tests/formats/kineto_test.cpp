@@ -51,6 +51,50 @@ TEST(role_of, knows_kernels_by_name) {
   EXPECT_EQ(role_of("ampere_sgemm_128x64_nn"), kernel_role::other);
 }
 
+TEST(role_of, knows_attention_of_many_libraries) {
+  for (const auto* name :
+       {"void flashinfer::PrefillWithKVCacheKernel<flashinfer::FwdParams>",
+        "void flashinfer::BatchDecodeWithPagedKVCacheKernel<(flashinfer::PosEncodingMode)0>",
+        "void flashinfer::mla::BatchMLAPagedAttentionKernel<...>",
+        "triton_tem_fused_flex_attention_0", "void qk_int_sv_f8_attn_kernel<128u,64u,32u,64u,128u>",
+        "_attn_fwd", "attn_fwd", "kernel_unified_attention_2d",
+        "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128",
+        "void cutlass::device_kernel<flash::FlashAttnFwdSm90<...>>",
+        "kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_at_0",
+        "fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "fmhaSm100aKernel_QkvBfloat16OBfloat16H128",
+        "void ck_tile::kentry<ck_tile::FmhaFwdKernel<...>>"}) {
+    EXPECT_EQ(role_of(name), kernel_role::attention) << name;
+  }
+  for (const auto* name :
+       {"triton_tem_fused_flex_attention_backward_zeros_1", "_attn_bwd", "bwd_kernel_dk_dv",
+        "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16",
+        "fmha_cutlassB_bf16_aligned_64x64_k128_sm80",
+        "void cutlass::device_kernel<flash::FlashAttnBwdSm90<...>>",
+        "void ck_tile::kentry<ck_tile::FmhaBwdDQDKDVKernel<...>>"}) {
+    EXPECT_EQ(role_of(name), kernel_role::attention_backward) << name;
+  }
+  for (const auto* name :
+       {"void cutlass::device_kernel<flash::FlashAttnBwdPreprocess<...>>", "_attn_bwd_preprocess",
+        "void cutlass::device_kernel<flash::FlashAttnBwdPostprocessConvertdQ<...>>",
+        "void flashinfer::VariableLengthMergeStatesKernel<8u, 4u>",
+        "void flashinfer::AppendPagedKVCacheKernel<128u>", "quant_per_block_int8_kernel",
+        "void transformer_engine::fused_attn::thd_out_correction_kernel<...>",
+        "void vllm::reshape_and_cache_flash_kernel<...>", "triton_poi_fused_add_0"}) {
+    EXPECT_EQ(role_of(name), kernel_role::other) << name;
+  }
+}
+
+TEST(read_kineto, counts_attention_of_other_libraries) {
+  for (const std::string library : {"flashinfer", "flex", "sage"}) {
+    const auto t = read_kineto(read_source("tests/formats/data/kineto/tr_" + library + ".json"));
+    std::map<kernel_role, int> kernels;
+    for (const auto& k : t.kernels) ++kernels[k.role];
+    EXPECT_EQ(kernels, (std::map<kernel_role, int>{{kernel_role::attention, 4},
+                                                   {kernel_role::point_to_point, 3}}))
+        << library;
+  }
+}
+
 TEST(read_kineto, keeps_kernels_in_order_from_the_first) {
   const auto t = read_kineto({"f", trace({kernel("flash_fwd", 7, 1000, 50),
                                           kernel("ncclDevKernel_SendRecv", 20, 990, 30)})});

@@ -118,6 +118,72 @@ TEST(nccl_topology, refuses_bad_files) {
                input_error, "f:2: <net> speed: 'quick': expected a number from 0 to 1e+08");
 }
 
+TEST(nccl_topology, xgmi_joins_gpus_of_amd) {
+  const auto t = read_topology(read_source("tests/formats/data/nccl-topology/two-mi300x.xml"), {});
+  EXPECT_EQ(counts_of(t), (counts{2, 0, 1, 0, 2 + 1}));
+  EXPECT_THAT(rates(t, "gpu0", "gpu1"), ElementsAre(64));
+  EXPECT_THAT(rates(t, "gpu0", "cpu0"), ElementsAre(DoubleNear(gen5, 1e-3)));
+  EXPECT_THAT(t.said.assumed,
+              Contains("two-mi300x.xml: each XGMI link of MI300X carries 64.00 GB/s each way"));
+}
+
+std::string one_gpu(const std::string& inside) {
+  return "<system><cpu numaid=\"0\"><pci busid=\"a\" class=\"0x030200\" device=\"0x2941\">\n<gpu "
+         "dev=\"0\" sm=\"100\">" +
+         inside + "</gpu></pci></cpu></system>";
+}
+
+TEST(nccl_topology, c2c_joins_a_gpu_to_its_cpu) {
+  const auto t = read_text(one_gpu("<c2c bw=\"40000\" count=\"10\"/>"));
+  EXPECT_THAT(rates(t, "gpu0", "cpu0"), ElementsAre(DoubleNear(gen5, 1e-3), 400));
+}
+
+TEST(nccl_topology, never_leaves_out_a_link_in_silence) {
+  EXPECT_ERROR(read_text(one_gpu("<ualink target=\"b\" count=\"4\"/>")), input_error,
+               "f:2: <ualink> target: a link of a kind that is not known here; expected nvlink, "
+               "xgmi, c2c, pci or net");
+  EXPECT_THAT(read_text(one_gpu("<note/><note/><pcilink target=\"b\"/>")).said.warnings,
+              ElementsAre("2 elements <note>: not known, left out",
+                          "1 element <pcilink>: not known, left out"));
+}
+
+/// Eight GPUs by class alone, as clouds ship them.
+std::string eight_gpus(const std::string& speed) {
+  std::string text = "<system><cpu numaid=\"0\">";
+  for (int g = 0; g < 8; ++g)
+    text += "<pci busid=\"" + std::to_string(g) + "\" class=\"0x030200\" link_speed=\"" + speed +
+            " GT/s\" link_width=\"16\"/>";
+  return text + "</cpu></system>";
+}
+
+TEST(nccl_topology, eight_v100_are_a_hybrid_cube_mesh) {
+  // As Azure ships NDv2: nothing but the file's name tells the card.
+  const auto t = read_topology({"azure_ndv2-topo.xml", eight_gpus("16")}, {});
+  EXPECT_EQ(counts_of(t), (counts{8, 0, 1, 0, 8 + 16}));
+  EXPECT_THAT(rates(t, "gpu0", "gpu1"), ElementsAre(50));
+  EXPECT_THAT(rates(t, "gpu0", "gpu2"), ElementsAre(25));
+  EXPECT_THAT(rates(t, "gpu0", "gpu5"), IsEmpty());
+  EXPECT_THAT(
+      t.said.assumed,
+      Contains("azure_ndv2-topo.xml: 6 NVLinks of 25.00 GB/s a GPU, in a hybrid cube mesh"));
+}
+
+TEST(nccl_topology, cards_that_are_not_told_are_a_doubt) {
+  const auto t = read_text(eight_gpus("32"));
+  EXPECT_EQ(t.device, "h100-sxm5");
+  EXPECT_EQ(t.device_doubt.substr(0, 45), "PCIe at 32 GT/s fit H100 SXM5, H200 SXM5, H20");
+  EXPECT_THAT(t.said.warnings,
+              ElementsAre(HasSubstr("the GPUs are taken for H100 SXM5, but PCIe at 32 GT/s fit ")));
+}
+
+TEST(nccl_topology, cards_without_a_switch_are_not_given_one) {
+  const auto t = read_topology({"ncv4.xml", eight_gpus("16")}, {});
+  EXPECT_THAT(rates(t, link_kind::nvlink), IsEmpty());
+  EXPECT_THAT(t.said.warnings, ElementsAre("A100 PCIe 80 GB has 12 NVLinks of 25.00 GB/s, the file "
+                                           "does not tell which GPUs they join: PCIe "
+                                           "alone joins them here"));
+}
+
 // --- Files of others. -------------------------------------------------------------------------
 
 TEST(nccl_topology_of_azure, nd_h100_v5) {

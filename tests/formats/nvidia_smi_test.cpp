@@ -159,7 +159,10 @@ TEST(nvidia_smi_pastes, container_without_affinity) {
   // Four switches of two NICs; above that of NIC6 and NIC7 one with both GPUs. Four domains.
   EXPECT_EQ(counts_of(t), (counts{2, 8, 5 + 4, 0, 8 + 3 + 4 + 6 + 1}));
   EXPECT_THAT(rates(t, "gpu0", "gpu1"), ElementsAre(300));
-  EXPECT_THAT(t.said.warnings, ElementsAre(HasSubstr("NUMA hidden")));
+  EXPECT_THAT(
+      t.said.warnings,
+      ElementsAre(HasSubstr("the GPUs are taken for A100 SXM4 40 GB, but 12 NVLinks a GPU, "),
+                  HasSubstr("NUMA hidden")));
 }
 
 TEST(nvidia_smi_pastes, v100_all_to_all_with_tabs) {

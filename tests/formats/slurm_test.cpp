@@ -44,7 +44,18 @@ TEST(slurm, refuses_bad_files) {
   EXPECT_ERROR(read_text("SwitchName=a Nodes=b\nSwitchName=a Nodes=c\n"), input_error,
                "f:2: SwitchName: 'a': expected a name that no other switch has");
   EXPECT_ERROR(read_text("SwitchName=a Nodes=b\nSwitchName=c Switches=a,d\n"), input_error,
-               "f:2: Switches: 'd': expected the name of a switch of this file");
+               "f:2: Switches: 'a,d': expected names of switches of this file; d is none");
+  EXPECT_ERROR(read_text("SwitchName=a Nodes=n[1-3],n2\n"), input_error,
+               "f:1: Nodes: 'n[1-3],n2': expected each host below one switch, once; n2 is below a");
+  EXPECT_ERROR(read_text("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\n"), input_error,
+               "f:2: Nodes: 'n1': expected each host below one switch, once; n1 is below a");
+  EXPECT_ERROR(
+      read_text("SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a\n"),
+      input_error, "f:3: Switches: 'a': expected no switch below itself; a is above c");
+  EXPECT_ERROR(read_text("SwitchName=a Switches=a\n"), input_error,
+               "f:1: Switches: 'a': expected no switch below itself; a is above a");
+  EXPECT_ERROR(read_text("BlockName=a Nodes=n1\nBlockName=b Nodes=n1\n"), input_error,
+               "f:2: Nodes: 'n1': expected each host in one NVLink domain, once; n1 is in one");
   EXPECT_ERROR(read_text("SwitchName=a Nodes=b[0-9999999]\n"), input_error,
                "f: describes more than 131072 hosts");
 }

@@ -34,7 +34,7 @@ void expect_plain(const smi_matrix& m) {
   EXPECT_EQ(m.rows[2].cells[1].how, smi_relation::node);
   EXPECT_EQ(m.rows[1].affinity, "0-31");
   EXPECT_TRUE(m.rows[1].numa_known);
-  EXPECT_FALSE(m.rows[1].gpu_has_numa);
+  EXPECT_EQ(m.grace, false);
   EXPECT_EQ(m.rows_missing, 0u);
 }
 
@@ -91,8 +91,8 @@ TEST(smi_matrix, tells_grace_by_the_gpus_numa_nodes) {
   const auto m = read(
       "GPU0 GPU1 CPU Affinity NUMA Affinity GPU NUMA ID\n"
       "GPU0 X NV18 0-71 0,2-17 2\nGPU1 NV18 X 72-143 1,18-33 10\n");
-  EXPECT_TRUE(m.rows[0].gpu_has_numa);
-  EXPECT_TRUE(m.rows[1].gpu_has_numa);
+  EXPECT_EQ(m.grace, true);
+  EXPECT_EQ(read("GPU0 CPU Affinity\nGPU0 X 0-7\n").grace, std::nullopt);
 }
 
 TEST(smi_matrix, knows_its_command_and_that_another_follows) {

@@ -23,6 +23,20 @@ TEST(lines_of, numbers_lines_and_leaves_out_blank_ones) {
   EXPECT_EQ(lines_of("# d").size(), 1u);
 }
 
+TEST(lines_of, leaves_out_prompts_of_shells) {
+  const auto lines = lines_of(
+      "$ scontrol show topology\nSwitchName=a Nodes=b\nroot@node1:~# cat x\n[me@node1 ~]$ "
+      "\n$\nme@node1 Nodes=$x\n");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].number, 2u);
+  EXPECT_EQ(lines[1].number, 6u);
+}
+
+TEST(first_letter, is_no_blank) {
+  EXPECT_EQ(first_letter(" \n\t{"), '{');
+  EXPECT_EQ(first_letter(" \n"), '\0');
+}
+
 TEST(words_of, splits_at_blanks_and_tabs) {
   EXPECT_THAT(words_of("\t a  bc\td \r"), ElementsAre("a", "bc", "d"));
   EXPECT_THAT(words_of(" "), IsEmpty());

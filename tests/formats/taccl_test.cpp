@@ -66,7 +66,9 @@ TEST(taccl_examples, dgx2) {
   EXPECT_DOUBLE_EQ(t.nic_rate.value(), 1048576 / 105e-6);
   READ_SHARED_OR_SKIP(small, "taccl/topo-dgx2-1KB.json", {});
   EXPECT_THAT(rates(small, link_kind::nvlink), Each(DoubleNear(1024 / 0.01e-6 / 1e9, 1e-6)));
-  EXPECT_THAT(small.said.assumed, ElementsAre(HasSubstr("times in units of 10.00 ns")));
+  EXPECT_THAT(small.said.assumed,
+              ElementsAre("topo-dgx2-1KB.json: the GPUs are V100 SXM3, by the name DGX2",
+                          HasSubstr("times in units of 10.00 ns")));
 }
 
 }  // namespace

@@ -27,7 +27,10 @@ TEST(topograph, refuses_bad_files) {
                "f:2: blocks[0].nodes[0]: 'a[1': expected a host list, such as node[01-08,10]");
   EXPECT_ERROR(read_text("blocks: [{switch: s, nodes: [a]}]\nswitches: {s: {switches: [s]}}\n"),
                input_error,
-               "f:2: switches.s.switches[0]: 's': expected another switch than its own");
+               "f:2: switches.s.switches[0]: 's': expected no switch below itself; s is above s");
+  EXPECT_ERROR(
+      read_text("blocks:\n- {switch: s, nodes: [a]}\n- {switch: t, nodes: [a]}\n"), input_error,
+      "f:3: blocks[1].nodes[0]: 'a': expected each host below one switch, once; a is below s");
 }
 
 TEST(topograph_models, medium) {

@@ -8,9 +8,11 @@
 namespace attnsim::formats {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 TEST(warnings_of, shipped_cluster_without_faults) {
   EXPECT_THAT(warnings_of(from_cluster(read_cluster("nd-h100-v5", {.nodes = 64}))), IsEmpty());
@@ -25,6 +27,36 @@ TEST(warnings_of, nic_on_another_socket_and_pairs_without_peer_access) {
                           "4 pairs of devices of a node without NVLink between them meet over a "
                           "CPU: NCCL may have no peer-to-peer access there and go through host "
                           "memory"));
+}
+
+TEST(warnings_of, nvlink_by_way_of_one_device_is_no_way_over_a_cpu) {
+  // A hybrid cube mesh of eight V100, the paste cut in the last affinity and before the rows of the NICs.
+  const auto t = read_topology({"f",
+                                "        GPU0    GPU1    GPU2    GPU3    GPU4    GPU5    GPU6    "
+                                "GPU7    mlx5_0  mlx5_2  CPU Affinity\n"
+                                "GPU0     X      NV1     NV1     NV2     NV2     SYS     SYS     "
+                                "SYS     PIX     SYS     0-19,40-59\n"
+                                "GPU1    NV1      X      NV2     NV1     SYS     NV2     SYS     "
+                                "SYS     PIX     SYS     0-19,40-59\n"
+                                "GPU2    NV1     NV2      X      NV2     SYS     SYS     NV1     "
+                                "SYS     PHB     SYS     0-19,40-59\n"
+                                "GPU3    NV2     NV1     NV2      X      SYS     SYS     SYS     "
+                                "NV1     PHB     SYS     0-19,40-59\n"
+                                "GPU4    NV2     SYS     SYS     SYS      X      NV1     NV1     "
+                                "NV2     SYS     PIX     20-39,60-79\n"
+                                "GPU5    SYS     NV2     SYS     SYS     NV1      X      NV2     "
+                                "NV1     SYS     PIX     20-39,60-79\n"
+                                "GPU6    SYS     SYS     NV1     SYS     NV1     NV2      X      "
+                                "NV2     SYS     PHB     20-39,60-79\n"
+                                "GPU7    SYS     SYS     SYS     NV1     NV2     NV1     NV2      "
+                                "X      SYS     PHB     20-39,60-7"},
+                               {});
+  EXPECT_EQ(t.said.read[0], "f: 8 GPUs, 2 NICs");
+  EXPECT_THAT(rates(t, "gpu0", "gpu3"), ElementsAre(50));
+  EXPECT_THAT(rates(t, link_kind::nvlink), SizeIs(16));
+  EXPECT_THAT(t.said.missing,
+              Contains("f: 2 rows of the matrix: the paste is cut short, 1 pair of NICs unknown"));
+  EXPECT_THAT(warnings_of(t), IsEmpty());
 }
 
 TEST(warnings_of, oversubscription) {

@@ -1,4 +1,4 @@
-// Reads the input as a file of the format ATTNSIM_FORMAT and makes a cluster of it. Whatever the
+// Reads the input as a file of the importer ATTNSIM_IMPORTER and makes a cluster of it. Whatever the
 // bytes, the outcome is a cluster or an input_error. Numbers of many digits are left to the tests of
 // the limits: they cost time, not safety.
 #include <algorithm>
@@ -7,12 +7,20 @@
 #include <string>
 
 #include "formats/cluster_file.hpp"
+#include "formats/importers/table.hpp"
+#include "model/plain_text.hpp"
 
 namespace attnsim::formats {
 namespace {
 
 constexpr std::size_t most_parts = 300, most_cables = 2000;
 constexpr int most_digits = 3;
+
+#ifdef ATTNSIM_COUNTS_INSIDE
+constexpr bool counts_inside = true;
+#else
+constexpr bool counts_inside = false;
+#endif
 
 bool has_long_number(const std::string& text) {
   int digits = 0;
@@ -23,9 +31,11 @@ bool has_long_number(const std::string& text) {
 }
 
 void run(const std::string& text) {
-  if (ATTNSIM_COUNTS_INSIDE && has_long_number(text)) return;
+  if (counts_inside && has_long_number(text)) return;
   try {
-    auto t = read_topology({"f", text}, {}, ATTNSIM_FORMAT);
+    const importer& i = importers::ATTNSIM_IMPORTER;
+    i.recognises(text);
+    auto t = read_topology({"f", plain_text(text)}, {}, std::string(i.name));
     if (t.parts.size() > most_parts || t.cables.size() > most_cables) return;
     write_cluster_file(combine({std::move(t)}, {}), {.name = "c"});
   } catch (const input_error&) {

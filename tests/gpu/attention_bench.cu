@@ -75,15 +75,16 @@ result measure(const block_shape& s, int repeats, bool with_generic) {
     times[1][at] = median_ms(repeats, [&] { cuda::backward(b, workspace.data, nullptr, which); });
   };
   own(cuda::path::automatic, 0);
-#if ATTNSIM_WITH_CUDNN
-  try {
-    buffer forward_space(cudnn::forward_workspace(f)), backward_space(cudnn::backward_workspace(b));
-    times[0][1] = median_ms(repeats, [&] { cudnn::forward(f, forward_space.data, nullptr); });
-    times[1][1] = median_ms(repeats, [&] { cudnn::backward(b, backward_space.data, nullptr); });
-  } catch (const std::exception& error) {
-    std::printf("cudnn: %s\n", error.what());
+  if (const auto other = find_rival()) {
+    try {
+      buffer forward_space(other->forward_workspace(f)),
+          backward_space(other->backward_workspace(b));
+      times[0][1] = median_ms(repeats, [&] { other->forward(f, forward_space.data); });
+      times[1][1] = median_ms(repeats, [&] { other->backward(b, backward_space.data); });
+    } catch (const std::exception& error) {
+      std::printf("%s: %s\n", other->name.c_str(), error.what());
+    }
   }
-#endif
   if (with_generic) own(cuda::path::generic, 2);
   return r;
 }
@@ -129,7 +130,9 @@ void print_tables(int repeats) {
     }
   }
   for (int which = 0; which < 2; ++which) {
-    std::printf("  - name: %s\n    tables:\n%s", which == 0 ? "cuda" : "cudnn",
+    const auto other = find_rival();
+    if (which == 1 && !other) continue;
+    std::printf("  - name: %s\n    tables:\n%s", which == 0 ? "attnsim-cuda" : other->name.c_str(),
                 lines[which].c_str());
   }
 }
@@ -179,9 +182,8 @@ int main(int argc, char** argv) {
   CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
   std::printf("%s, %d multiprocessors, CUDA %d", properties.name, properties.multiProcessorCount,
               CUDART_VERSION);
-#if ATTNSIM_WITH_CUDNN
-  std::printf(", cuDNN %d", int(cudnn::version()));
-#endif
+  if (const auto other = find_rival())
+    std::printf(", %s %s", other->name.c_str(), other->version.c_str());
   std::printf("; bf16, batch 1, medians of %d\n", repeats);
   if (tables) return print_tables(repeats), 0;
   for (const int d : {128, 64}) {

@@ -236,26 +236,22 @@ std::vector<back_end> back_ends(const std::string& only) {
   };
   own("generic", cuda::path::generic, [](const block_shape&) { return true; });
   own("hopper", cuda::path::hopper, cuda::hopper_available);
-#if ATTNSIM_WITH_CUDNN
-  all.push_back(
-      {"cudnn",
-       [](const block_shape& s) { return cudnn::supported(s) && s.head_dim <= 128 && s.cols > 0; },
-       [](const auto& a) {
-         buffer workspace(cudnn::forward_workspace(a));
-         workspace.poison();
-         cudnn::forward(a, workspace.data, nullptr);
-         CUDA_CHECK(cudaDeviceSynchronize());
-       },
-       [](const auto& a) {
-         buffer workspace(cudnn::backward_workspace(a));
-         workspace.poison();
-         cudnn::backward(a, workspace.data, nullptr);
-         CUDA_CHECK(cudaDeviceSynchronize());
-       }});
-#endif
-  if (only == "own")
-    std::erase_if(all, [](const back_end& b) { return b.name == "cudnn"; });
-  else if (!only.empty())
+  if (const auto other = find_rival(); other && only != "own") {
+    all.push_back({other->name, other->serves,
+                   [other](const auto& a) {
+                     buffer workspace(other->forward_workspace(a));
+                     workspace.poison();
+                     other->forward(a, workspace.data);
+                     CUDA_CHECK(cudaDeviceSynchronize());
+                   },
+                   [other](const auto& a) {
+                     buffer workspace(other->backward_workspace(a));
+                     workspace.poison();
+                     other->backward(a, workspace.data);
+                     CUDA_CHECK(cudaDeviceSynchronize());
+                   }});
+  }
+  if (!only.empty() && only != "own")
     std::erase_if(all, [&](const back_end& b) { return b.name != only; });
   return all;
 }

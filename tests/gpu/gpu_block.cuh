@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "kernels/cuda/attention.hpp"
-#if ATTNSIM_WITH_CUDNN
-#include "kernels/cudnn/attention.hpp"
-#endif
+#include "tests/gpu/rival.hpp"
 
 namespace attnsim::kernels {
 

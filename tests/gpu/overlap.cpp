@@ -36,9 +36,8 @@ class study {
   study(const options& o, const job_place& place)
       : options_(o),
         net_(join(o, place)),
-        device_(make_device({.kernel = o.text("kernel", "cuda"),
-                             .local_rank = place.local_rank,
-                             .priorities = o.count("priorities", 1) != 0})),
+        device_(kernels::make_device(kernel_of(o), {.local_rank = place.local_rank,
+                                                    .priorities = o.count("priorities", 1) != 0})),
         problem_{.heads = o.count("heads", 32),
                  .kv_heads = o.count("kv-heads", o.count("heads", 32)),
                  .head_dim = o.count("head-dim", 128),

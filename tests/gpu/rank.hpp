@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "validate/devices.hpp"
+#include "kernels/backends.hpp"
 #include "validate/transports/nccl.hpp"
 
 namespace attnsim::validate {
@@ -38,6 +38,15 @@ class options {
  private:
   std::map<std::string, std::string> values_;
 };
+
+/// --kernel, or the first back end that runs with NCCL.
+inline std::string kernel_of(const options& o) {
+  std::string first;
+  for (const auto& b : kernels::backends()) {
+    if (first.empty() && b.runs_with("nccl")) first = b.name;
+  }
+  return o.text("kernel", first);
+}
 
 inline std::unique_ptr<transport> join(const options& o, const job_place& place) {
   return join_nccl({.time_out = std::chrono::duration<double>(o.number("time-out", 60)),

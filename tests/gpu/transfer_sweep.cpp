@@ -16,7 +16,7 @@ class sweep {
   sweep(const options& o, const job_place& place)
       : options_(o),
         net_(join(o, place)),
-        device_(make_device({.kernel = "cuda", .local_rank = place.local_rank})) {
+        device_(kernels::make_device(kernel_of(o), {.local_rank = place.local_rank})) {
     std::vector<int> all;
     for (int r = 0; r < net_->ranks(); ++r) all.push_back(r);
     stream_ = device_->create_stream(kernels::stream_priority::high);

@@ -51,7 +51,7 @@ TEST(read_cluster, explicit_graph) {
                "nodes: '4': expected a cluster with a fabric, this one is an explicit graph");
   EXPECT_ERROR(read_text(graph + "nodes: 2\n"), input_error,
                "c.yaml:6: nodes: unknown key; expected one of: name, source, device, host, graph, "
-               "slow_devices, slow_links");
+               "slow_devices, slow_links, assumed");
 }
 
 TEST(read_cluster, stragglers_and_degraded_cables) {
@@ -126,7 +126,7 @@ TEST(read_cluster, refuses_bad_values) {
   EXPECT_ERROR(read_text("device: ideal\n"), input_error, "c.yaml:1: name: missing");
   EXPECT_ERROR(read_text(whole + "speed: 1\n"), input_error,
                "c.yaml:8: speed: unknown key; expected one of: name, source, device, host, nodes, "
-               "devices_per_node, node, nics, fabric, slow_devices, slow_links");
+               "devices_per_node, node, nics, fabric, slow_devices, slow_links, assumed");
   EXPECT_ERROR(read_text("name: c\ndevice: ideal\nnodes: 0\ndevices_per_node: 2\n"), input_error,
                "c.yaml:3: nodes: '0': expected a whole number from 1 to 524288");
   EXPECT_ERROR(read_text("name: c\ndevice: ideal\nnodes: 1\ndevices_per_node: 5000\n"), input_error,
@@ -174,8 +174,10 @@ TEST(read_cluster, pcie_bandwidth_limits_the_way_to_the_nic) {
 
 TEST(shipped_clusters, all_are_there) {
   EXPECT_THAT(shipped_clusters(),
-              IsSupersetOf({"dgx-h100", "gb200-nvl72", "nc-a100-v4", "nc-h100-v5", "nd-a100-v4",
-                            "nd-h100-v5", "ndm-a100-v4", "p4d", "p4de", "p5", "pcie-8", "star"}));
+              IsSupersetOf({"a3-mega",     "dgx-b200",   "dgx-h100",    "dgx-h200",   "gb200-nvl72",
+                            "gb300-nvl72", "hgx-h20",    "mi300x-8",    "nc-a100-v4", "nc-h100-v5",
+                            "nd-a100-v4",  "nd-h100-v5", "ndm-a100-v4", "p4d",        "p4de",
+                            "p5",          "p5en",       "p6-b200",     "pcie-8",     "star"}));
 }
 
 TEST(shipped_clusters, load_at_any_number_of_nodes) {
@@ -189,6 +191,23 @@ TEST(shipped_clusters, load_at_any_number_of_nodes) {
       EXPECT_EQ(stops(c.network, 0, last).back(), c.network.name(c.network.device(last)));
     }
   }
+}
+
+TEST(cluster, what_its_file_assumes_counts_until_it_is_set) {
+  const std::string text =
+      "name: c\ndevice: ideal\nnodes: 1\ndevices_per_node: 1\n"
+      "assumed: {device: 18 links fit two cards, nodes: a guess}\n";
+  const auto read = [&](const cluster_overrides& overrides) {
+    return read_cluster(config_node::parse_text(text, "c.yaml"), overrides).assumed;
+  };
+  EXPECT_THAT(read({}), testing::ElementsAre("device: 18 links fit two cards", "nodes: a guess"));
+  EXPECT_THAT(read({.device = "l20"}), testing::ElementsAre("nodes: a guess"));
+  EXPECT_THAT(read({.device = "l20", .set = {{"nodes", "1"}}}), testing::IsEmpty());
+  EXPECT_ERROR(
+      read_cluster(config_node::parse_text(
+          "name: c\ndevice: ideal\nnodes: 1\ndevices_per_node: 1\nassumed: {nics: x}\n", "c.yaml")),
+      input_error,
+      "c.yaml:5: assumed.nics: 'x': expected a key of this file and why its value is assumed");
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ TEST(config_node, messages_say_where_and_what) {
                "f.yaml:1: i: 'x': expected a map of keys to values");
   EXPECT_ERROR(root.at("m").allow_only({"t"}), input_error,
                "f.yaml:6: m.l: unknown key; expected one of: t");
+  EXPECT_ERROR(root.at("m").allow_only({"t", "list"}), input_error,
+               "f.yaml:6: m.l: unknown key; expected one of: t, list; did you mean list?");
 }
 
 TEST(config_node, ranges_and_own_parsers) {
@@ -95,6 +97,15 @@ TEST(config_node, files_that_cannot_be_read) {
   std::ofstream(path) << "a: 1\n";
   EXPECT_EQ(config_node::load(path.string()).get<double>("a"), 1);
   std::filesystem::remove(path);
+}
+
+TEST(config_node, a_root_may_be_a_list) {
+  const auto items = config_node::parse_list("- a: 1\n- a: x\n", "f.yaml").items();
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_ERROR(items[1].get<double>("a"), input_error, "f.yaml:2: [1].a: 'x': expected a number");
+  EXPECT_ERROR(config_node::parse_list("a: 1\n", "f.yaml"), input_error,
+               "f.yaml:1: expected a list");
+  EXPECT_ERROR(parse_file("- a\n"), input_error, "f.yaml:1: expected a map of keys to values");
 }
 
 TEST(config_node, refuses_a_key_that_stands_twice) {

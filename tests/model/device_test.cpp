@@ -42,7 +42,7 @@ TEST(read_device, transports_are_read_by_kind) {
                            "  nvlink: {efficiency: 0.9, latency: 5 us, collective_latency: 10 us, "
                            "step_latency: 1 us, channels: 4}\n"
                            "  network: {efficiency: 0.8, collective_efficiency: 0.7}\n"
-                           "  pcie: {efficiency: 0.6, all_to_all_efficiency: 0.1}\n");
+                           "  pcie: {efficiency: 0.6, crowding: 0.5}\n");
   const auto& nvlink = device.transport(link_kind::nvlink);
   EXPECT_EQ(nvlink.efficiency, 0.9);
   EXPECT_EQ(nvlink.collective_efficiency, 0.9);
@@ -51,9 +51,18 @@ TEST(read_device, transports_are_read_by_kind) {
   EXPECT_EQ(nvlink.step_latency, parse<seconds>("1 us"));
   EXPECT_EQ(nvlink.channels, 4);
   EXPECT_EQ(device.transport(link_kind::network).collective_efficiency, 0.7);
-  EXPECT_EQ(nvlink.all_to_all_share(8), 0.9);
-  EXPECT_EQ(device.transport(link_kind::pcie).all_to_all_share(8), 0.1);
-  EXPECT_EQ(device.transport(link_kind::pcie).all_to_all_share(2), 0.6);
+  EXPECT_EQ(nvlink.crowded(8), 1);
+  const auto& host_memory = device.transport(link_kind::host_memory);
+  EXPECT_EQ(host_memory.efficiency, 0.6);
+  EXPECT_EQ(host_memory.crowded(5), 2);
+  EXPECT_EQ(host_memory.crowded(2), 1);
+  EXPECT_EQ(
+      read(required + "transports: {pcie: {efficiency: 0.6}, host-memory: {efficiency: 0.4}}\n")
+          .transport(link_kind::host_memory)
+          .efficiency,
+      0.4);
+  EXPECT_ERROR(read(required + "transports:\n  pcie: {crowding: 3}\n"), input_error,
+               "d.yaml:6: transports.pcie.crowding: '3': expected an exponent from 0 to 2");
 }
 
 TEST(read_device, ramps_channels_and_slowdowns) {
@@ -79,7 +88,6 @@ TEST(read_device, ramps_channels_and_slowdowns) {
   EXPECT_EQ(device.communication_uncertainty(link_kind::nvlink), 0.1);
   EXPECT_EQ(device.communication_uncertainty(link_kind::pcie), device.uncertainty.communication);
   EXPECT_EQ(device.idle_start.launch_communication, parse<seconds>("60 us"));
-  EXPECT_EQ(device.start, run_start::in_sequence);
 }
 
 TEST(read_device, a_ramp_has_a_time_for_each_size) {
@@ -104,8 +112,8 @@ TEST(read_device, kernel_laws) {
            "grouped: true, start: "
            "3 us, block: 4 us, token: 12 ns, row: 1 ns, uneven: 0.25, diagonal: 0.5}\n");
   const auto& kernel = device.kernels.at(0);
-  EXPECT_EQ(kernel.occupancy, occupancy_kind::persistent);
-  EXPECT_EQ(kernel.backward_occupancy, occupancy_kind::waves);
+  EXPECT_EQ(kernel.scheduling, block_scheduling::persistent);
+  EXPECT_EQ(kernel.backward_scheduling, block_scheduling::waves);
   EXPECT_EQ(kernel.boost, 1.05);
   const auto& law = kernel.laws.at(0);
   EXPECT_EQ(law.pass, pass_kind::backward);
@@ -138,7 +146,7 @@ TEST(read_device, kernel_tables) {
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(kernel->name, "a");
   EXPECT_EQ(kernel->source, "s");
-  EXPECT_EQ(kernel->occupancy, occupancy_kind::persistent);
+  EXPECT_EQ(kernel->scheduling, block_scheduling::persistent);
   EXPECT_TRUE(kernel->staircase);
   ASSERT_EQ(kernel->tables.size(), 2u);
   EXPECT_TRUE(kernel->tables[0].square);
@@ -147,8 +155,28 @@ TEST(read_device, kernel_tables) {
   EXPECT_EQ(kernel->tables[1].pass, pass_kind::backward);
   EXPECT_EQ(kernel->tables[1].mask, mask_kind::causal);
   EXPECT_EQ(kernel->tables[1].rates[3], flop_rate(4e12));
-  EXPECT_EQ(device.kernel("b")->occupancy, occupancy_kind::waves);
+  EXPECT_EQ(device.kernel("b")->scheduling, block_scheduling::waves);
   EXPECT_ERROR(device.kernel("c"), input_error, "kernel: 'c': expected one of: a, b");
+}
+
+TEST(kernel, without_its_version_is_the_newest) {
+  const auto device = read(required +
+                           "kernels:\n"
+                           "- {name: c-9.19, tables: []}\n"
+                           "- {name: c-9.2, tables: []}\n"
+                           "- {name: c-8, tables: []}\n"
+                           "- {name: c-fast, tables: []}\n"
+                           "- {name: d-1.0, tables: []}\n"
+                           "- {name: d, tables: []}\n");
+  EXPECT_EQ(device.kernel("c")->name, "c-9.19");
+  EXPECT_EQ(device.kernel("c-9.2")->name, "c-9.2");
+  EXPECT_EQ(device.kernel("d")->name, "d");
+  EXPECT_EQ(device.find_kernel("c-9.20"), nullptr);
+  EXPECT_EQ(device.find_kernel("c-"), nullptr);
+  EXPECT_EQ(unversioned("c-9.19"), "c");
+  EXPECT_EQ(unversioned("c-9.19-beta"), "c-9.19-beta");
+  EXPECT_EQ(unversioned("fa3"), "fa3");
+  EXPECT_EQ(unversioned("c-"), "c-");
 }
 
 TEST(read_device, refuses_bad_values) {
@@ -166,8 +194,9 @@ TEST(read_device, refuses_bad_values) {
                "d.yaml:5: kernel_launch: '3': expected a time with its unit, such as '2 us'");
   EXPECT_ERROR(read(required + "transports: {nvlink: {channels: 11}}\n"), input_error,
                "d.yaml:5: transports.nvlink.channels: '11': expected a whole number from 0 to 10");
-  EXPECT_ERROR(read(required + "transports: {ib: {}}\n"), input_error,
-               "d.yaml:5: transports.ib: unknown key; expected one of: nvlink, pcie, network");
+  EXPECT_ERROR(
+      read(required + "transports: {ib: {}}\n"), input_error,
+      "d.yaml:5: transports.ib: unknown key; expected one of: nvlink, pcie, host-memory, network");
   EXPECT_ERROR(read(required).kernel("x"), input_error, "kernel: 'x': d has no measured kernels");
 }
 
@@ -207,7 +236,7 @@ TEST(link_kind, names) {
   EXPECT_EQ(name_of(link_kind::pcie), "pcie");
   EXPECT_EQ(parse_link_kind("network"), link_kind::network);
   EXPECT_ERROR(parse_link_kind("wifi"), std::invalid_argument,
-               "expected one of: nvlink, pcie, network");
+               "expected one of: nvlink, pcie, host-memory, network");
 }
 
 }  // namespace

@@ -43,6 +43,66 @@ TEST(explicit_graph, least_latency_wins_then_fewest_hops) {
   EXPECT_EQ(net.links()[1].kind, link_kind::network);
 }
 
+/// Devices a to d and a NIC of one node below a PCIe switch; links of `more`.
+network node_of_four(const std::string& more) {
+  return build(
+      "vertices:\n"
+      "- {name: a, kind: device, node: 0}\n- {name: b, kind: device, node: 0}\n"
+      "- {name: c, kind: device, node: 0}\n- {name: d, kind: device, node: 0}\n"
+      "- {name: n, kind: nic, node: 0}\n- {name: s, kind: switch, node: 0}\nlinks:\n" +
+      more);
+}
+
+const std::string near_nic =
+    "- {from: a, to: n, bandwidth: 1 GB/s, latency: 0.1 us, kind: pcie}\n"
+    "- {from: b, to: n, bandwidth: 1 GB/s, latency: 0.1 us, kind: pcie}\n"
+    "- {from: c, to: n, bandwidth: 1 GB/s, latency: 0.1 us, kind: pcie}\n"
+    "- {from: d, to: n, bandwidth: 1 GB/s, latency: 0.1 us, kind: pcie}\n";
+const std::string nvlink_row =
+    "- {from: a, to: b, bandwidth: 9 GB/s, latency: 5 us, kind: nvlink}\n"
+    "- {from: b, to: c, bandwidth: 9 GB/s, latency: 5 us, kind: nvlink}\n"
+    "- {from: c, to: d, bandwidth: 9 GB/s, latency: 5 us, kind: nvlink}\n";
+
+TEST(explicit_graph, inside_a_node_nvlink_goes_first_then_over_one_device) {
+  const auto net = node_of_four(nvlink_row + near_nic +
+                                "- {from: a, to: s, bandwidth: 1 GB/s, kind: pcie}\n"
+                                "- {from: b, to: s, bandwidth: 1 GB/s, kind: pcie}\n"
+                                "- {from: c, to: s, bandwidth: 1 GB/s, kind: pcie}\n"
+                                "- {from: d, to: s, bandwidth: 1 GB/s, kind: pcie}\n");
+  EXPECT_THAT(stops(net, 0, 1), ElementsAre("a", "b"));
+  EXPECT_THAT(stops(net, 0, 2), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(stops(net, 0, 3), ElementsAre("a", "s", "d"));
+}
+
+TEST(explicit_graph, inside_a_node_nothing_passes_through_a_nic) {
+  const auto net = node_of_four(nvlink_row + near_nic);
+  EXPECT_THAT(stops(net, 0, 3), ElementsAre("a", "b", "c", "d"));
+  // Without another way it does: the nodes' devices must reach each other.
+  EXPECT_THAT(stops(node_of_four(near_nic), 0, 3), ElementsAre("a", "n", "d"));
+}
+
+TEST(explicit_graph, of_two_devices_between_the_wider_is_taken) {
+  const auto net =
+      node_of_four(near_nic +
+                   "- {from: a, to: b, bandwidth: 9 GB/s, latency: 1 us, kind: nvlink}\n"
+                   "- {from: b, to: d, bandwidth: 9 GB/s, latency: 1 us, kind: nvlink}\n"
+                   "- {from: a, to: c, bandwidth: 18 GB/s, latency: 1 us, kind: nvlink}\n"
+                   "- {from: c, to: d, bandwidth: 18 GB/s, latency: 1 us, kind: nvlink}\n");
+  EXPECT_THAT(stops(net, 0, 3), ElementsAre("a", "c", "d"));
+  EXPECT_THAT(stops(net, 3, 0), ElementsAre("d", "c", "a"));
+  EXPECT_EQ(stops(net, 1, 2).size(), 3u);  // over a or d: the pair decides
+}
+
+TEST(explicit_graph, nvlink_switches_count_as_nvlink) {
+  const auto net =
+      node_of_four(near_nic +
+                   "- {from: a, to: s, bandwidth: 9 GB/s, latency: 1 us, kind: nvlink}\n"
+                   "- {from: b, to: s, bandwidth: 9 GB/s, latency: 1 us, kind: nvlink}\n"
+                   "- {from: c, to: s, bandwidth: 9 GB/s, latency: 1 us, kind: nvlink}\n"
+                   "- {from: d, to: s, bandwidth: 9 GB/s, latency: 1 us, kind: nvlink}\n");
+  EXPECT_THAT(stops(net, 0, 3), ElementsAre("a", "s", "d"));
+}
+
 TEST(explicit_graph, equal_paths_share_the_flows) {
   // 8 devices on leaf x, 8 on leaf y, four spines between: 64 flows from x to y.
   std::string text = "vertices: [{name: x, kind: switch}, {name: y, kind: switch}";
@@ -99,8 +159,9 @@ TEST(explicit_graph, refuses_bad_values) {
                "g.yaml:2: links[0].bandwidth: '0 GB/s': expected more than zero");
   EXPECT_ERROR(build(ab + "links: [{from: a, to: b, bandwidth: 1 GB/s, latency: -1 us}]"),
                input_error, "g.yaml:2: links[0].latency: '-1 us': expected a time of zero or more");
-  EXPECT_ERROR(build(ab + "links: [{from: a, to: b, bandwidth: 1 GB/s, kind: wifi}]"), input_error,
-               "g.yaml:2: links[0].kind: 'wifi': expected one of: nvlink, pcie, network");
+  EXPECT_ERROR(
+      build(ab + "links: [{from: a, to: b, bandwidth: 1 GB/s, kind: wifi}]"), input_error,
+      "g.yaml:2: links[0].kind: 'wifi': expected one of: nvlink, pcie, host-memory, network");
   EXPECT_ERROR(
       build(ab + "links: [{from: a, to: b, cost: 1}]"), input_error,
       "g.yaml:2: links[0].cost: unknown key; expected one of: from, to, bandwidth, latency, "

@@ -199,8 +199,8 @@ TEST(kernel_cost, agrees_with_measurements_that_made_no_table) {
   const auto llama = half(block(8192, 8192));
   const observation observations[] = {
       // two H100, PyTorch 2.11, cuDNN 9.19, bf16, not causal
-      {"h100-sxm5", "cudnn", block(8192, 8192), 1690},
-      {"h100-sxm5", "cudnn", block(4096, 4096), 470},
+      {"h100-sxm5", "cudnn-9", block(8192, 8192), 1690},
+      {"h100-sxm5", "cudnn-9", block(4096, 4096), 470},
       {"h100-sxm5", "fa2", block(8192, 8192), 3170},
       {"h100-sxm5", "fa2", block(4096, 4096), 834},
       // zhuzilin/ring-flash-attention, one GPU, causal: 1 / 591.5 and 1 / 154.7; 1 / 373.4 and 1
@@ -252,6 +252,59 @@ TEST(kernel_cost, backward_rows_take_time_of_their_own) {
               500e12 * pairs / wide, 1e6);
   EXPECT_NEAR(rate(plain_device(), &kernel, backward(block(12800, 1280, 100))),
               500e12 * pairs / high, 1e6);
+}
+
+// The same from squares whose fixed part is ten times as long, 4160 of it a row's by its share; its bytes take 14 x 128 / 1 TB/s =
+// 1.792 ns, as long as 500e12 / 1280 x 1.792e-9 = 700 pairs.
+TEST(kernel_cost, backward_rows_take_no_longer_than_their_bytes) {
+  const auto square = [](double s) { return tflops(500 * s / (6400 + s)); };
+  const auto kernel = kernel_of({.pass = pass_kind::backward,
+                                 .heads = 100,
+                                 .rows = {1280, 12800},
+                                 .cols = {1280, 12800},
+                                 .square = true,
+                                 .rates = {square(1280), square(12800)}});
+  const double high = 1280 * (19200.0 - 700) + 12800 * 700;
+  EXPECT_NEAR(rate(plain_device(), &kernel, backward(block(12800, 1280, 100))),
+              500e12 * 1280.0 * 12800 / high, 1e6);
+}
+
+// Triangles of 4096 at 320, squares at 400: a quarter more time a pair, of four times the side a sixteenth.
+TEST(kernel_cost, long_triangles_approach_squares) {
+  kernel_table square{.heads = 1000, .rows = {1024, 4096}, .cols = {1024, 4096}, .square = true};
+  square.rates = {tflops(400), tflops(400)};
+  auto triangle = square;
+  triangle.mask = mask_kind::causal;
+  triangle.rates = {tflops(250), tflops(320)};
+  auto kernel = kernel_of(square);
+  kernel.tables.push_back(triangle);
+  kernel.scheduling = block_scheduling::persistent;
+  const auto device = plain_device();
+  const auto of_side = [&](double side) {
+    auto call = measured_call(triangle, side, side);
+    return rate(device, &kernel, call);
+  };
+  EXPECT_NEAR(of_side(4096), 320e12, 1e6);
+  EXPECT_NEAR(of_side(16384), 400e12 / (1 + 0.25 / 4), 1e6);
+  EXPECT_NEAR(of_side(1 << 20), 400e12 / (1 + 0.25 / 256), 1e6);
+  kernel.tables.erase(kernel.tables.begin());
+  EXPECT_NEAR(of_side(16384), 320e12, 1e6);
+}
+
+// 32 tiles of 8 heads are 2.56 a multiprocessor of 100, and a mean one more at the end: 3.56 where dealt out evenly 2.56.
+TEST(kernel_cost, the_last_blocks_of_few_heads_keep_a_kernel_of_waves_waiting) {
+  auto kernel = kernel_of({.mask = mask_kind::causal,
+                           .heads = 100'000,
+                           .rows = {4096},
+                           .cols = {4096},
+                           .square = true,
+                           .rates = {tflops(300)}});
+  const auto device = plain_device();
+  const auto call = causal_block(4096, 4096, 0, 8);
+  kernel.scheduling = block_scheduling::persistent;
+  const double even = busy_seconds(device, &kernel, call);
+  kernel.scheduling = block_scheduling::waves;
+  EXPECT_NEAR(busy_seconds(device, &kernel, call) / even, 3.56 / 2.56, 1e-3);
 }
 
 TEST(kernel_cost, short_loops_pay_for_their_fixed_part) {
@@ -594,15 +647,16 @@ TEST(kernel_law, time_is_linear_in_the_head_dimension) {
 
 TEST(kernel_law, runs_faster_from_idle_and_leaves_room_between_its_waves) {
   auto device = device_with_law(forward_law);
-  device.start = run_start::idle;
   auto& kernel = device.kernels[0];
   kernel.boost = 1.25;
   auto call = block(257, 1000, 5);
-  EXPECT_NEAR(busy_seconds(device, &kernel, call) * 1e6, 27 / 1.25, 1e-9);
+  EXPECT_NEAR(busy_seconds(device, &kernel, call) * 1e6, 27, 1e-9);
+  const auto idle = kernel_time(device, &kernel, call, run_start::idle) - device.kernel_launch;
+  EXPECT_NEAR(idle.value() * 1e6, 27 / 1.25, 1e-9);
   EXPECT_EQ(kernel_parts(device, &kernel, call), 2);  // the second wave fills half of the device
   call.pairs /= 2;                                    // blocks of all lengths
   EXPECT_EQ(kernel_parts(device, &kernel, call), 1.5);
-  kernel.occupancy = occupancy_kind::persistent;
+  kernel.scheduling = block_scheduling::persistent;
   EXPECT_EQ(kernel_parts(device, &kernel, call), 1);
   EXPECT_EQ(kernel_parts(device, nullptr, call), 1);
 }

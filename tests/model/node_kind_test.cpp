@@ -109,6 +109,26 @@ TEST(pcie, climbs_as_far_as_it_must) {
   EXPECT_EQ(transport_of(net, route_of(net, 0, 7)), link_kind::pcie);
 }
 
+TEST(pcie, without_peer_access_messages_go_through_the_memory_of_the_senders_socket) {
+  const auto with = [](const std::string& access) {
+    return read_text(two_nodes(8, "{links: pcie, " + tree + ", " + access + "}", 2)).network;
+  };
+  const auto none = with("peer_access: none, host_bandwidth: 50 GB/s");
+  EXPECT_THAT(stops(none, 7, 0),
+              ElementsAre("node0.gpu7", "node0.pcie3", "node0.socket1", "node0.memory1",
+                          "node0.socket1", "node0.socket0", "node0.pcie0", "node0.gpu0"));
+  EXPECT_THAT(rates(none, 0, 1), ElementsAre(20, 16, 50, 50, 16, 20));
+  EXPECT_EQ(transport_of(none, route_of(none, 0, 1)), link_kind::host_memory);
+  EXPECT_THAT(stops(none, 8, 9),
+              ElementsAre("node1.gpu0", "node1.pcie0", "node1.socket0", "node1.memory0",
+                          "node1.socket0", "node1.pcie0", "node1.gpu1"));
+  const auto within = with("peer_access: switch");
+  EXPECT_EQ(transport_of(within, route_of(within, 0, 1)), link_kind::pcie);
+  EXPECT_EQ(transport_of(within, route_of(within, 0, 2)), link_kind::host_memory);
+  EXPECT_THAT(rates(within, 0, 2), ElementsAre(20, 16, 160, 160, 16, 20));
+  EXPECT_EQ(transport_of(within, route_of(within, 0, 8)), link_kind::network);
+}
+
 TEST(pcie, devices_need_not_fill_the_switches) {
   // 5 devices, 2 a switch: 3 switches, 3 sockets: a triangle of sockets.
   const auto c = read_text(two_nodes(5,
@@ -151,7 +171,7 @@ TEST(read_node, refuses_bad_values) {
   };
   EXPECT_ERROR(read(2, "{links: nvlink}"), input_error,
                "c.yaml:5: node.links: 'nvlink': expected one of: nvswitch, full-mesh, pcie, "
-               "nvlink-pairs, graph, none");
+               "nvlink-pairs, graph, none; did you mean nvlink-pairs?");
   EXPECT_ERROR(read(2, "{links: none}"), input_error,
                "c.yaml:5: node.links: 'none': expected links that join the devices of a node");
   EXPECT_ERROR(read(2, "{links: nvswitch}"), input_error, "c.yaml:5: node.bandwidth: missing");
@@ -167,7 +187,11 @@ TEST(read_node, refuses_bad_values) {
                "c.yaml:5: node.speed: unknown key; expected one of: links");
   EXPECT_ERROR(read(2, "{links: pcie, speed: 1}"), input_error,
                "c.yaml:5: node.speed: unknown key; expected one of: links, bandwidth, latency, "
-               "devices_per_switch, uplink_bandwidth, sockets, socket_bandwidth, socket_latency");
+               "devices_per_switch, uplink_bandwidth, sockets, socket_bandwidth, socket_latency, "
+               "peer_access, host_bandwidth");
+  EXPECT_ERROR(
+      read(2, "{links: pcie, bandwidth: 1 GB/s, devices_per_switch: 1, peer_access: some}"),
+      input_error, "c.yaml:5: node.peer_access: 'some': expected one of: all, switch, none");
   EXPECT_ERROR(read(2, "{links: pcie, bandwidth: 1 GB/s, devices_per_switch: 3}"), input_error,
                "c.yaml:5: node.devices_per_switch: '3': expected a whole number from 1 to 2");
   EXPECT_ERROR(read(2, "{links: pcie, bandwidth: 1 GB/s, devices_per_switch: 2, sockets: 2}"),
@@ -181,7 +205,8 @@ TEST(read_node, refuses_bad_values) {
       "c.yaml:5: node.speed: unknown key; expected one of: links, bandwidth, latency, pcie");
   EXPECT_ERROR(read(2, "{links: nvlink-pairs, pcie: {links: none}}"), input_error,
                "c.yaml:5: node.pcie.links: unknown key; expected one of: bandwidth, latency, "
-               "devices_per_switch, uplink_bandwidth, sockets, socket_bandwidth, socket_latency");
+               "devices_per_switch, uplink_bandwidth, sockets, socket_bandwidth, socket_latency, "
+               "peer_access, host_bandwidth");
 }
 
 TEST(node_graph, devices_use_the_nearest_nic) {

@@ -180,5 +180,55 @@ TEST(documents, cut_strided_ranges) {
   EXPECT_EQ(pairs, 5);
 }
 
+// Two documents of 4 on 2 ranks: four pieces of one token each, of which rank 0 has the first and the last.
+TEST(documents, zigzag_each) {
+  const attention a{.heads = 1, .kv_heads = 1, .sequence = 8, .documents = {4, 4}};
+  EXPECT_EQ(positions(tokens_of(token_layout::zigzag, a, 2, 0)),
+            (std::vector<std::int64_t>{0, 3, 4, 7}));
+  EXPECT_EQ(positions(tokens_of(token_layout::zigzag, a, 2, 1)),
+            (std::vector<std::int64_t>{1, 2, 5, 6}));
+  EXPECT_EQ(positions(tokens_of(token_layout::zigzag_stream, a, 2, 0)),
+            (std::vector<std::int64_t>{0, 1, 6, 7}));
+  const attention padded{
+      .heads = 1, .kv_heads = 1, .sequence = 12, .padding = 4, .documents = {4, 4}};
+  EXPECT_EQ(positions(tokens_of(token_layout::zigzag, padded, 2, 0)),
+            (std::vector<std::int64_t>{0, 3, 4, 7, 8, 11}));
+}
+
+TEST(documents, zigzag_of_each_is_equal_work) {
+  const attention a{
+      .heads = 1, .kv_heads = 1, .sequence = 65536, .documents = {40000, 20000, 5536}};
+  const token_set all{{0, 65536, 1}};
+  const auto of_rank = [&](token_layout layout, int rank) {
+    return visible_pairs(tokens_of(layout, a, 8, rank), all, a);
+  };
+  for (int rank = 1; rank < 8; ++rank)
+    EXPECT_EQ(of_rank(token_layout::zigzag, rank), of_rank(token_layout::zigzag, 0));
+  EXPECT_NE(of_rank(token_layout::zigzag_stream, 0), of_rank(token_layout::zigzag_stream, 7));
+}
+
+// Rank 1 of 2 and documents of 8 and 4: pieces of 2 and 1, tokens 2 to 5 and 9 to 10. Against themselves a causal call each;
+// against rank 0's 0, 1, 6, 7 and 8, 11 all rows see the first piece and none the last.
+TEST(documents, of_zigzag_take_a_call_each) {
+  const attention a{.heads = 1, .kv_heads = 1, .sequence = 12, .documents = {8, 4}};
+  const auto own = tokens_of(token_layout::zigzag, a, 2, 1);
+  const auto other = tokens_of(token_layout::zigzag, a, 2, 0);
+  const auto self = kernel_tiles(own, own, a, false);
+  ASSERT_EQ(self.size(), 2u);
+  EXPECT_EQ(self[0].rows, 4);
+  EXPECT_EQ(self[0].pairs(), 10);
+  EXPECT_EQ(self[1].row_first, 4);
+  EXPECT_EQ(self[1].col_first, 4);
+  EXPECT_EQ(self[1].rows, 2);
+  EXPECT_EQ(self[1].pairs(), 3);
+  const auto before = kernel_tiles(own, other, a, false);
+  ASSERT_EQ(before.size(), 2u);
+  EXPECT_EQ(before[0].rows, 4);
+  EXPECT_EQ(before[0].cols, 2);
+  EXPECT_EQ(before[0].pairs(), 8);
+  EXPECT_EQ(before[1].col_first, 4);
+  EXPECT_EQ(before[1].pairs(), 2);
+}
+
 }  // namespace
 }  // namespace attnsim

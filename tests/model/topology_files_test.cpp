@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "model/config.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -29,6 +31,19 @@ TEST(topology_files, unknown_name_lists_the_shipped_ones) {
   } catch (const std::invalid_argument& e) {
     EXPECT_THAT(e.what(), testing::StartsWith("expected a file or one of: "));
     EXPECT_THAT(e.what(), HasSubstr("nd-h100-v5, "));
+  }
+}
+
+TEST(topology_files, short_names_stand_for_shipped_ones) {
+  EXPECT_THAT(find_topology_file("devices", "h200"), EndsWith("devices/h200-sxm5.yaml"));
+  EXPECT_THAT(find_topology_file("devices", "b200"), EndsWith("devices/b200.yaml"));
+  EXPECT_THAT(shipped_names("devices"), Not(Contains("h200")));
+  const auto aliases = config_node::load(find_topology_file("", "aliases"));
+  for (const auto& [folder, names] : aliases.entries()) {
+    for (const auto& [name, meant] : names.entries()) {
+      EXPECT_THAT(shipped_names(folder), Contains(meant.as<std::string>())) << name;
+      EXPECT_THAT(shipped_names(folder), Not(Contains(name)));
+    }
   }
 }
 

@@ -360,6 +360,19 @@ TEST(workload, unfused_merges_need_scratch) {
   EXPECT_EQ(scratch(attention2d, merge_kind::unfused), 8192 * 12);
 }
 
+TEST(workload, refuses_documents_that_zigzag_tokens_do_not_fit) {
+  const attention a{
+      .heads = 8, .kv_heads = 8, .sequence = 40016, .padding = 15, .documents = {40001}};
+  const auto program =
+      make_schedule({.schedule = "ring", .rows = 8, .cols = 1}, a, pass_kind::forward);
+  EXPECT_ERROR(workload(program, a, token_layout::zigzag, true), infeasible,
+               "documents: '40001': not a multiple of 16, as zigzag tokens of each document over 8 "
+               "ranks need; pad each (this one to 40016) or take zigzag-stream");
+  EXPECT_NO_THROW(workload(program, a, token_layout::zigzag_stream, true));
+  EXPECT_FALSE(fits_layout(a, token_layout::zigzag, 8));
+  EXPECT_TRUE(fits_layout(a, token_layout::zigzag_stream, 8));
+}
+
 TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
   const attention a{.heads = 8, .kv_heads = 8, .sequence = 1001};
   const auto program =
@@ -372,6 +385,21 @@ TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
       workload(program, a, token_layout::striped, true), infeasible,
       "seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
       "(0.7 % more tokens, 1.4 % more work)");
+}
+
+// 7 ranks: zigzag wants a multiple of 14, other layouts one of 7.
+TEST(workload, names_the_tokens_that_take_the_nearest_length) {
+  attention a{.heads = 8, .kv_heads = 8, .sequence = 1000};
+  EXPECT_ERROR(require_layout(a, token_layout::zigzag, 7), infeasible,
+               "seq: '1000': not a multiple of 14, as zigzag tokens over 7 ranks need; pad by 8 to "
+               "1008 (0.8 % more tokens, 1.6 % more work); striped tokens take 1001");
+  EXPECT_ERROR(require_layout(a, token_layout::contiguous, 7), infeasible,
+               "seq: '1000': not a multiple of 7, as contiguous tokens over 7 ranks need; pad by 1 "
+               "to 1001 (0.1 % more tokens, 0.2 % more work)");
+  a.sequence = 1001;
+  EXPECT_ERROR(require_layout(a, token_layout::zigzag, 7), infeasible,
+               "seq: '1001': not a multiple of 14, as zigzag tokens over 7 ranks need; pad by 7 to "
+               "1008 (0.7 % more tokens, 1.4 % more work); striped tokens take 1001");
 }
 
 }  // namespace

@@ -14,6 +14,9 @@ from pathlib import Path
 import attnsim
 
 SOURCE = Path(__file__).resolve().parents[2]
+sys.path.append(str(SOURCE / "python"))
+import stub  # noqa: E402
+
 PROGRAM = os.environ.get("ATTNSIM_PROGRAM", SOURCE / "build/cli/attnsim")
 
 try:
@@ -78,8 +81,18 @@ class predictions(unittest.TestCase):
             p = attnsim.predict(self.cluster, self.layer, attnsim.Strategy("attention2d", grid=(4, 4)), by=by)
             expected = ask("predict", *self.flags, "--schedule", "attention2d", "--grid", "4x4", "--by", by)
             self.assertEqual(p.to_dict(), expected)
-        self.assertEqual((p.time_s, list(p.grid), p.bytes_sent_max),
-                         (expected["time_s"], expected["grid"], expected["bytes_sent_per_rank"]["max"]))
+        for name, value in expected.items():
+            figure = getattr(p, name)
+            if isinstance(figure, tuple):
+                figure = figure._asdict() if hasattr(figure, "_fields") else list(figure)
+            self.assertEqual(figure, value, name)
+
+    def test_parts_have_names(self):
+        p = attnsim.predict(self.cluster, self.layer)
+        self.assertEqual((p.bottleneck.kind, p.bottleneck[0]), ("compute", "compute"))
+        self.assertEqual(repr(p.bytes_sent_per_rank), f"BytesSentPerRank(max={p.bytes_sent_per_rank.max}, "
+                                                      f"mean={p.bytes_sent_per_rank.mean})")
+        self.assertEqual(type(p.bottleneck), attnsim.Prediction.Bottleneck)
 
     def test_a_host_launches_what_is_short(self):
         cluster, layer = attnsim.Cluster("dgx-h100", nodes=1, host="pytorch"), attnsim.Attention("4K", heads=8)
@@ -137,7 +150,7 @@ class timelines(unittest.TestCase):
         t = attnsim.simulate(self.cluster, self.layer, strategy)
         self.assertAlmostEqual(t.duration_s, p.time_s, places=12)
         self.assertAlmostEqual(t.operations().end_s.max(), p.time_s, places=12)
-        self.assertAlmostEqual(t.ranks().groupby("pass").bytes_sent.max().sum(), p.bytes_sent_max, places=0)
+        self.assertAlmostEqual(t.ranks().groupby("pass").bytes_sent.max().sum(), p.bytes_sent_per_rank.max, places=0)
 
     def test_streams_run_in_order(self):
         operations = attnsim.simulate(self.cluster, self.layer).operations()
@@ -184,10 +197,13 @@ class stubs(unittest.TestCase):
         self.assertEqual(stubbed, set(attnsim.__all__))
         self.assertTrue((Path(attnsim.__file__).parent / "py.typed").exists())
 
+    def test_properties_are_the_modules(self):
+        self.assertEqual(stub.STUB.read_text(), stub.renewed(stub.STUB.read_text()), "to renew it: python/stub.py")
+
     def test_classes_have_their_members(self):
         for node in self.tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("In"):
-                stubbed = {member.name for member in node.body if isinstance(member, ast.FunctionDef)} - {"__init__"}
+                stubbed = {member.name for member in node.body if hasattr(member, "name")} - {"__init__"}
                 real = {name for name in vars(getattr(attnsim, node.name)) if not name.startswith("_")}
                 self.assertEqual(stubbed, real, node.name)
 

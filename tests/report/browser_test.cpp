@@ -12,7 +12,7 @@
 #include "report/page.hpp"
 #include "report/pages.hpp"
 #include "tests/report/page_data.hpp"
-#include "tests/report/small_cluster.hpp"
+#include "tests/ring_on_star.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim::report {
@@ -76,7 +76,8 @@ class browser : public testing::Test {
 
 page of_all_kinds() {
   const auto c = star(4);
-  auto p = page_of(c, predict(c, problem(4), ring(4), 4, pass_kind::both));
+  ask::predicted_run run(c, predict(c, problem(4), ring(4), 4, pass_kind::both));
+  auto p = page_of(c, run);
   p.sections.push_back(crossovers({.of = "tokens",
                                    .values = {"1K", "2K", "4K"},
                                    .times = {{"ring", {seconds(1), seconds(4), seconds(9)}},

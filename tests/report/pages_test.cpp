@@ -4,7 +4,7 @@
 
 #include "report/results.hpp"
 #include "tests/report/page_data.hpp"
-#include "tests/report/small_cluster.hpp"
+#include "tests/ring_on_star.hpp"
 
 namespace attnsim::report {
 namespace {
@@ -19,8 +19,9 @@ double sum(const nlohmann::ordered_json& values) {
 
 TEST(page_of, a_prediction_has_its_json_and_charts_of_the_same_values) {
   const auto c = star(4);
-  const auto p = predict(c, problem(4), ring(4), 4, pass_kind::both);
-  const auto html = page_of(c, p).html();
+  ask::predicted_run run(c, predict(c, problem(4), ring(4), 4, pass_kind::both));
+  const auto& p = run.prediction();
+  const auto html = page_of(c, run).html();
   const auto data = data_of(html);
   EXPECT_EQ(data["result"], to_json(p));
   const auto& times = data["charts"][0]["rows"][0];
@@ -38,8 +39,9 @@ TEST(page_of, a_plan_ranks_its_candidates) {
   const auto first = predict(c, problem(4), ring(4), 4, pass_kind::forward);
   auto second = first;
   second.time = 2 * first.time;
-  const auto page = page_of(c, {first, second}, {{"schema", "attnsim.plan.1"}});
-  EXPECT_EQ(page.result["schema"], "attnsim.plan.1");
+  const plan_result plan{.problem = problem(4), .candidates = {first, second}};
+  const auto page = page_of(c, plan);
+  EXPECT_EQ(page.result, to_json(plan));
   EXPECT_EQ(page.sections.front().chart["rows"][1]["total"], 2 * first.time.value());
   EXPECT_EQ(page.sections.back().title, "Crossovers");
 }

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/report/small_cluster.hpp"
+#include "tests/ring_on_star.hpp"
 
 namespace attnsim::report {
 namespace {
@@ -14,7 +14,7 @@ class ring_of_four : public testing::Test {
  protected:
   const cluster c = star(4);
   const std::vector<recorded_pass> passes =
-      record(c, predict(c, problem(4), ring(4), 4, pass_kind::forward));
+      ask::predicted_run(c, predict(c, problem(4), ring(4), 4, pass_kind::forward)).passes();
 };
 
 TEST_F(ring_of_four, breakdown_shows_three_exposed_steps) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "model/config.hpp"
+#include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "tests/expect_error.hpp"
 
 namespace attnsim {
 namespace {
@@ -180,14 +182,14 @@ TEST(simulator, communication_launched_behind_a_kernel_waits_for_it) {
 // the kernel first it starts after 10 us, and the exchange waits for its end. As a graph both are there after 20 us, and the
 // exchange goes first in any order.
 TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
-  auto c = star(2, "",
-                "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
-                "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
-                "{launch: 10 us, launch_communication: 50 us, graph_launch: 20 us}}");
-  c.device.start = run_start::idle;
-  const auto first_kernel = [&](launch_order order) {
+  const auto c = star(2, "",
+                      "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
+                      "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
+                      "{launch: 10 us, launch_communication: 50 us, graph_launch: 20 us}}");
+  const auto first_kernel = [&](launch_order order, run_start start = run_start::idle) {
     auto s = ring(2);
     s.launch = order;
+    s.start = start;
     const placed_schedule i(c, ring_problem(2), s, pass_kind::forward);
     const auto t = simulate(i, {.record = true});
     for (const auto& span : t.ranks[0].intervals) {
@@ -197,14 +199,26 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   };
   EXPECT_NEAR(first_kernel(launch_order::communication_first), 60e-6, 1e-12);
   EXPECT_NEAR(first_kernel(launch_order::compute_first), 10e-6, 1e-12);
-  c.device.start = run_start::idle_graph;
-  EXPECT_NEAR(first_kernel(launch_order::communication_first), 20e-6, 1e-12);
+  EXPECT_NEAR(first_kernel(launch_order::communication_first, run_start::idle_graph), 20e-6, 1e-12);
   const auto end = [&](launch_order order) {
     auto s = ring(2);
     s.launch = order;
+    s.start = run_start::idle_graph;
     return simulate(placed_schedule(c, ring_problem(2), s, pass_kind::forward)).duration();
   };
   EXPECT_EQ(end(launch_order::compute_first), end(launch_order::communication_first));
+}
+
+// 15 hops over two links of 1e6 s are more than the clock's 9.2e6 s, and so is one transfer at a byte per second.
+TEST(simulator, refuses_what_takes_longer_than_its_clock_counts) {
+  const auto message = [](const std::string& time) {
+    return "simulated time: '" + time +
+           "': expected at most 9.223e+06 s (106 days), which picoseconds can count";
+  };
+  const auto late = read_cluster("star", {.nodes = 16, .set = {{"nics.latency", "1000000 s"}}});
+  EXPECT_ERROR(duration(late, ring_problem(16), ring(16)), input_error, message("3.000e+07 s"));
+  const auto slow = read_cluster("star", {.nodes = 16, .set = {{"nics.bandwidth", "1 B/s"}}});
+  EXPECT_ERROR(duration(slow, ring_problem(16), ring(16)), input_error, message("1.007e+09 s"));
 }
 
 TEST(simulator, link_loads_add_up_to_the_bytes_sent) {

@@ -47,7 +47,7 @@ TEST(spec, refuses_what_is_no_list_of_values) {
   EXPECT_ERROR(parse_spec("seq: {a: 1}", "s"), input_error,
                "s:1: seq: '{...}': expected a single value");
   EXPECT_ERROR(parse_spec("seq: |\n  1\n  2\n", "s"), input_error,
-               "s:1: seq: expected a value of one line");
+               "s:1: seq: '1\n2\n': expected one line of UTF-8 text without control characters");
   EXPECT_ERROR(parse_spec("seq: 1\nheads: []", "s"), input_error,
                "s:2: heads: '[...]': expected at least one value");
   EXPECT_ERROR(parse_spec("seq: 1\npoints:\n- seq: 2\n", "s"), input_error,

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "model/schedule/algorithms/schedules.hpp"
 #include "tests/validate/small_runs.hpp"
 
 namespace attnsim::validate {
@@ -70,8 +71,8 @@ class disturbed_transport final : public transport {
   int ranks() const override { return inner_.ranks(); }
   using transport::open;
   std::unique_ptr<channel> open(kernels::backend& device, stream_id stream,
-                                const std::vector<int>& group, int processors) override {
-    return std::make_unique<disturbed_channel>(inner_.open(device, stream, group, processors),
+                                const std::vector<int>& group, int nccl_channels) override {
+    return std::make_unique<disturbed_channel>(inner_.open(device, stream, group, nccl_channels),
                                                device, stream, before_, after_);
   }
   std::vector<blob> share(const blob& own) override { return inner_.share(own); }

@@ -37,7 +37,7 @@ void expect_correct(const strategy& s, const attention& a, pass_kind pass) {
 }
 
 constexpr token_layout layouts[] = {token_layout::contiguous, token_layout::zigzag,
-                                    token_layout::striped};
+                                    token_layout::zigzag_stream, token_layout::striped};
 constexpr pass_kind passes[] = {pass_kind::forward, pass_kind::backward};
 
 class executor_test : public testing::TestWithParam<int> {};
@@ -118,9 +118,19 @@ TEST(executor, computes_attention_of_random_shapes) {
     const auto possible = every_strategy(ranks, a, ranks % 2 == 0 && below(3) == 0 ? 2 : 1);
     if (possible.empty()) continue;
     auto s = possible[static_cast<std::size_t>(below(static_cast<int>(possible.size())))];
-    s.tokens = layouts[below(3)];
-    a.sequence = padded_sequence(tokens, s.tokens, ranks);
-    a.padding = a.sequence - tokens;
+    s.tokens = layouts[below(4)];
+    if (s.tokens == token_layout::zigzag && !a.documents.empty()) {
+      a.sequence = 0;
+      for (auto& length : a.documents) {
+        length = padded_sequence(length, s.tokens, ranks);
+        a.sequence += length;
+      }
+      a.padding = below(2) * padded_sequence(1, s.tokens, ranks);
+      a.sequence += a.padding;
+    } else {
+      a.sequence = padded_sequence(tokens, s.tokens, ranks);
+      a.padding = a.sequence - tokens;
+    }
     expect_correct(s, a, passes[below(2)]);
   }
 }

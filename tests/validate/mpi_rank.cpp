@@ -1,9 +1,9 @@
 // The MPI program of mpi_test: strategies on as many ranks as the job has (on many, not all), one layout,
 // mask, pass and type after the other, against the oracle. Prints what fails; the exit code says whether.
-//   mpi_rank             as above
-//   mpi_rank kill RANK   a ring in which that rank ends by SIGKILL
-//   mpi_rank hang RANK   a ring in which that rank stops: the others give up after 3 s
-//   mpi_rank repeat RANK a ring again and again, without end unless messages fail for 3 s
+//   mpi_rank                      as above
+//   mpi_rank kill RANK SECONDS    a ring in which that rank ends by SIGKILL
+//   mpi_rank hang RANK SECONDS    a ring in which that rank stops: the others give up after so long
+//   mpi_rank repeat RANK SECONDS  a ring again and again, without end unless messages fail for so long
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -70,7 +70,7 @@ class failing_backend final : public forwarding_backend {
 
   void forward(stream_id s, const kernels::forward_arguments& a) override {
     if (++calls_ == 2)
-      call(s, [kills = kills_] { kills ? (void)raise(SIGKILL) : (void)sleep(30); });
+      call(s, [kills = kills_] { kills ? (void)raise(SIGKILL) : (void)sleep(600); });
     inner().forward(s, a);
   }
 
@@ -100,8 +100,8 @@ void run_ring(transport& net, failure own, bool without_end) {
 
 int main(int argc, char** argv) try {
   using namespace attnsim::validate;
-  if (argc < 3) return all_correct(*join_mpi(std::chrono::seconds(60))) ? 0 : 1;
-  const auto net = join_mpi(std::chrono::seconds(3));
+  if (argc < 4) return all_correct(*join_mpi(std::chrono::seconds(120))) ? 0 : 1;
+  const auto net = join_mpi(std::chrono::seconds(std::atoi(argv[3])));
   const std::string how = argv[1];
   const bool chosen = how != "repeat" && net->rank() == std::atoi(argv[2]);
   run_ring(*net,
@@ -112,5 +112,6 @@ int main(int argc, char** argv) try {
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}\n", e.what());
+  sleep(5);  // mpirun ends the others when the first one does: let them say what they miss
   std::_Exit(1);
 }

@@ -74,7 +74,7 @@ struct small_run {
 /// Forward finds each rank's own chunk only, NaN elsewhere.
 inline small_run run_small(const schedule& s, const attention& a, token_layout layout,
                            const oracle& expected, const disturbance& disturb = {},
-                           double time_out = 20) {
+                           double time_out = 120) {
   const workload work(s, a, layout, true);
   small_run result{.counted_peak = peak_memory(work).peak};
   std::vector<tensor_error> errors;

@@ -32,7 +32,7 @@ class host_transport : public transport {
 
   using transport::open;
   std::unique_ptr<channel> open(kernels::backend&, kernels::stream_id,
-                                const std::vector<int>& group, int processors) override;
+                                const std::vector<int>& group, int nccl_channels) override;
   std::vector<blob> share(const blob& own) override;
   double clock_offset() override;
 

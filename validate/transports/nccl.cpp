@@ -75,7 +75,7 @@ class nccl_transport final : public tcp_transport {
 
   using transport::open;
   std::unique_ptr<channel> open(kernels::backend&, kernels::stream_id,
-                                const std::vector<int>& group, int processors) override;
+                                const std::vector<int>& group, int nccl_channels) override;
 
   void exchange(int lane, const std::string& what, const std::vector<outgoing>& sends,
                 const std::vector<incoming>& receives) override {
@@ -125,7 +125,7 @@ class nccl_transport final : public tcp_transport {
     running_.push_back(std::move(r));
   }
 
-  /// The members of a communicator and the multiprocessors it may take.
+  /// The members of a communicator and the channels it may have.
   using members = std::pair<std::vector<int>, int>;
 
   void close(const nccl_channel& c, const members& group, ncclComm_t comm);
@@ -389,13 +389,13 @@ class nccl_channel final : public channel {
 
 // --- Communicators --------------------------------------------------------------------------------
 
-ncclConfig_t configuration(bool blocking, int processors) {
+ncclConfig_t configuration(bool blocking, int channels) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking ? 1 : 0;
   config.splitShare = 0;
-  if (processors > 0) {
+  if (channels > 0) {
     config.minCTAs = 1;
-    config.maxCTAs = processors;
+    config.maxCTAs = channels;
   }
   return config;
 }
@@ -429,7 +429,7 @@ ncclComm_t nccl_transport::split(const members& group, int place) {
 }
 
 std::unique_ptr<channel> nccl_transport::open(kernels::backend& device, kernels::stream_id stream,
-                                              const std::vector<int>& group, int processors) {
+                                              const std::vector<int>& group, int nccl_channels) {
   const std::lock_guard lock(mutex_);
   refuse_after_failure();
   if (!device.native_stream(stream)) {
@@ -438,7 +438,7 @@ std::unique_ptr<channel> nccl_transport::open(kernels::backend& device, kernels:
   }
   const auto place =
       static_cast<int>(std::find(group.begin(), group.end(), rank()) - group.begin());
-  const members wanted{group, processors > 0 ? processors : options_.channels};
+  const members wanted{group, nccl_channels > 0 ? nccl_channels : options_.channels};
   ncclComm_t comm = nullptr;
   if (group.size() > 1) {
     if (!watch_.joinable()) {

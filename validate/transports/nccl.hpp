@@ -27,7 +27,7 @@ namespace attnsim::validate {
 
 struct nccl_options {
   std::chrono::duration<double> time_out{60};
-  /// Multiprocessors that an operation takes at most (maxCTAs); 0: NCCL's choice.
+  /// That an operation has at most, each on a multiprocessor (maxCTAs); 0: NCCL's choice.
   int channels = 0;
   bool blocking = false;  ///< communicators block: cheaper launches, see above
 };

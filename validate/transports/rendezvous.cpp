@@ -1,18 +1,18 @@
 #include "validate/transports/rendezvous.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -83,24 +83,6 @@ std::string address_of(const environment& get, const job_place& place) {
                     "expected the address of rank 0's host, as ranks are on several hosts");
 }
 
-void prepare(int socket) {
-  const int on = 1;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
-  fcntl(socket, F_SETFD, FD_CLOEXEC);
-}
-
-/// Whether the socket is ready before the time is up.
-bool await(int socket, short events, clock::time_point until) {
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()).count();
-    pollfd p{.fd = socket, .events = events, .revents = 0};
-    const int ready = poll(&p, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
-    if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
-  }
-}
-
 clock::time_point after(std::chrono::duration<double> time) {
   return clock::now() + std::chrono::duration_cast<clock::duration>(time);
 }
@@ -137,143 +119,128 @@ job_place find_place() {
   return find_place([](const char* name) -> const char* { return std::getenv(name); });
 }
 
+// --- The star -------------------------------------------------------------------------------------
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto rendezvous = "rendezvous";
+
+}  // namespace
+
+struct tcp_transport::connections {
+  asio::io_context events;
+  std::map<int, tcp::socket> sockets;  ///< by rank
+
+  /// What came of an operation on a socket or acceptor that `start` begins with a handler; nothing if it was not done in
+  /// time, and then nothing of it is left.
+  template <typename Socket, typename Start>
+  std::optional<error_code> done_by(clock::time_point until, Socket& on, const Start& start) {
+    std::optional<error_code> result;
+    start([&](const error_code& e, auto&&...) { result = e; });
+    events.restart();
+    events.run_until(until);
+    if (result) return result;
+    on.cancel();
+    events.run();
+    return {};
+  }
+};
+
 tcp_transport::tcp_transport(const job_place& place, std::chrono::duration<double> time_out)
-    : host_transport(time_out), place_(place), sockets_(static_cast<std::size_t>(place.ranks), -1) {
-  if (place.ranks == 1) return;
-  try {
+    : host_transport(time_out), place_(place), connections_(std::make_unique<connections>()) {
+  if (place.ranks > 1)
     place.rank == 0 ? accept_all(after(time_out)) : reach_rank_0(after(time_out));
-  } catch (...) {
-    close_all();
-    throw;
-  }
 }
 
-tcp_transport::~tcp_transport() {
-  close_all();
-}
-
-void tcp_transport::close_all() {
-  for (auto& s : sockets_) {
-    if (s >= 0) close(s);
-    s = -1;
-  }
-}
+tcp_transport::~tcp_transport() = default;
 
 void tcp_transport::hang_up() {
-  for (const int s : sockets_) {
-    if (s >= 0) ::shutdown(s, SHUT_RDWR);
-  }
+  error_code ignored;
+  for (auto& [rank, s] : connections_->sockets) s.shutdown(tcp::socket::shutdown_both, ignored);
 }
 
 void tcp_transport::accept_all(deadline until) {
-  const std::string what = "rendezvous";
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in own{};
-  own.sin_family = AF_INET;
-  own.sin_port = htons(static_cast<std::uint16_t>(place_.port));
-  own.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0 ||
-      listen(listener, place_.ranks) != 0) {
-    const auto why = std::strerror(errno);
-    close(listener);
-    fail(what, fmt::format("port {}: {}", place_.port, why));
-  }
   const auto missing = [&] {
     std::vector<int> list;
     for (int r = 1; r < ranks(); ++r) {
-      if (sockets_[static_cast<std::size_t>(r)] < 0) list.push_back(r);
+      if (!connections_->sockets.contains(r)) list.push_back(r);
     }
     return list;
   };
-  while (!missing().empty()) {
-    if (!await(listener, POLLIN, until)) {
-      close(listener);
-      fail(what, fmt::format("nothing from rank {} within {:g} s", fmt::join(missing(), ", "),
-                             time_out().count()));
+  try {
+    tcp::acceptor listener(connections_->events,
+                           {tcp::v4(), static_cast<std::uint16_t>(place_.port)});
+    while (!missing().empty()) {
+      tcp::socket peer(connections_->events);
+      if (!connections_->done_by(until, listener,
+                                 [&](auto then) { listener.async_accept(peer, then); }))
+        fail(rendezvous, fmt::format("nothing from rank {} within {:g} s",
+                                     fmt::join(missing(), ", "), time_out().count()));
+      introduction who;
+      const auto read = connections_->done_by(
+          std::min(until, after(std::chrono::seconds(5))), peer,
+          [&](auto then) { asio::async_read(peer, asio::buffer(&who, sizeof who), then); });
+      if (!read || *read || who.magic != greeting) continue;  // a stranger
+      if (who.ranks != ranks() || who.rank <= 0 || who.rank >= ranks() ||
+          connections_->sockets.contains(who.rank))
+        fail(rendezvous, fmt::format("a second rank {}, or one of a job of {} ranks, at port {}",
+                                     who.rank, who.ranks, place_.port));
+      peer.set_option(tcp::no_delay(true));
+      connections_->sockets.emplace(who.rank, std::move(peer));
     }
-    const int peer = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (peer < 0) continue;
-    prepare(peer);
-    introduction who;
-    const bool here = await(peer, POLLIN, std::min(until, after(std::chrono::seconds(5)))) &&
-                      recv(peer, &who, sizeof who, 0) == sizeof who && who.magic == greeting;
-    const bool fits = here && who.ranks == ranks() && who.rank > 0 && who.rank < ranks() &&
-                      sockets_[static_cast<std::size_t>(who.rank)] < 0;
-    if (fits) {
-      sockets_[static_cast<std::size_t>(who.rank)] = peer;
-      continue;
-    }
-    close(peer);
-    if (!here) continue;  // a stranger
-    close(listener);
-    fail(what, fmt::format("a second rank {}, or one of a job of {} ranks, at port {}", who.rank,
-                           who.ranks, place_.port));
+  } catch (const boost::system::system_error& e) {
+    fail(rendezvous, fmt::format("port {}: {}", place_.port, e.code().message()));
   }
-  close(listener);
 }
 
 void tcp_transport::reach_rank_0(deadline until) {
-  const auto where = fmt::format("{}:{}", place_.address, place_.port);
+  error_code failed;
+  const auto found = tcp::resolver(connections_->events)
+                         .resolve(tcp::v4(), place_.address, std::to_string(place_.port), failed);
+  if (failed) fail(rendezvous, fmt::format("no such host: {}", place_.address));
   do {
-    addrinfo wanted{}, *found = nullptr;
-    wanted.ai_family = AF_INET;
-    wanted.ai_socktype = SOCK_STREAM;
-    if (getaddrinfo(place_.address.c_str(), std::to_string(place_.port).c_str(), &wanted, &found))
-      fail("rendezvous", fmt::format("no such host: {}", place_.address));
-    const int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool connected = connect(peer, found->ai_addr, found->ai_addrlen) == 0;
-    freeaddrinfo(found);
-    if (connected) {
-      prepare(peer);
-      const introduction self{.rank = rank(), .ranks = ranks()};
-      if (::send(peer, &self, sizeof self, MSG_NOSIGNAL) == sizeof self) {
-        sockets_[0] = peer;
-        return;
-      }
+    tcp::socket peer(connections_->events);
+    const introduction self{.rank = rank(), .ranks = ranks()};
+    asio::connect(peer, found, failed);
+    if (!failed) asio::write(peer, asio::buffer(&self, sizeof self), failed);
+    if (!failed) {
+      peer.set_option(tcp::no_delay(true));
+      connections_->sockets.emplace(0, std::move(peer));
+      return;
     }
-    close(peer);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   } while (clock::now() < until);
-  fail("rendezvous", fmt::format("no rank 0 at {} within {:g} s", where, time_out().count()));
+  fail(rendezvous, fmt::format("no rank 0 at {}:{} within {:g} s", place_.address, place_.port,
+                               time_out().count()));
 }
 
 void tcp_transport::exchange(int, const std::string& what, const std::vector<outgoing>& sends,
                              const std::vector<incoming>& receives) {
   const auto until = after(time_out());
-  for (const auto& s : sends) pass(what, s.to, const_cast<void*>(s.data), s.bytes, true, until);
-  for (const auto& r : receives) pass(what, r.from, r.data, r.bytes, false, until);
-}
-
-void tcp_transport::pass(const std::string& what, int peer, void* data, std::size_t bytes,
-                         bool sends, deadline until) {
-  const int through = sockets_.at(static_cast<std::size_t>(peer));
-  auto* at = static_cast<std::byte*>(data);
-  while (bytes > 0) {
-    const auto passed =
-        sends ? ::send(through, at, bytes, MSG_NOSIGNAL) : recv(through, at, bytes, 0);
-    if (passed > 0) {
-      at += passed;
-      bytes -= static_cast<std::size_t>(passed);
-      continue;
-    }
-    if (passed < 0 && errno == EINTR) continue;
-    if (passed < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      if (await(through, sends ? POLLOUT : POLLIN, until)) continue;
-      fail(what, nothing_from(peer));
-    }
-    fail(what, fmt::format("rank {} has ended", peer));
-  }
+  const auto pass = [&](int peer, const auto& start) {
+    auto& through = connections_->sockets.at(peer);
+    const auto done =
+        connections_->done_by(until, through, [&](auto then) { start(through, then); });
+    if (!done) fail(what, nothing_from(peer));
+    if (*done) fail(what, fmt::format("rank {} has ended", peer));
+  };
+  for (const auto& s : sends)
+    pass(s.to,
+         [&](auto& to, auto then) { asio::async_write(to, asio::buffer(s.data, s.bytes), then); });
+  for (const auto& r : receives)
+    pass(r.from, [&](auto& from, auto then) {
+      asio::async_read(from, asio::buffer(r.data, r.bytes), then);
+    });
 }
 
 int tcp_transport::lost_rank() const {
-  for (std::size_t r = 0; r < sockets_.size(); ++r) {
-    if (sockets_[r] < 0) continue;
-    pollfd p{.fd = sockets_[r], .events = POLLRDHUP, .revents = 0};
-    if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR))) {
-      return static_cast<int>(r);
-    }
+  for (auto& [rank, s] : connections_->sockets) {
+    pollfd p{.fd = s.native_handle(), .events = POLLRDHUP, .revents = 0};
+    if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR))) return rank;
   }
   return -1;
 }

@@ -46,6 +46,7 @@ class tcp_transport : public host_transport {
 
   int rank() const override { return place_.rank; }
   int ranks() const override { return place_.ranks; }
+  int local_rank() const override { return place_.local_rank; }
 
   /// Between rank 0 and another one.
   void exchange(int lane, const std::string& what, const std::vector<outgoing>&,
@@ -59,15 +60,14 @@ class tcp_transport : public host_transport {
   void hang_up();
 
  private:
+  struct connections;
   using deadline = std::chrono::steady_clock::time_point;
 
-  void close_all();
   void accept_all(deadline);
   void reach_rank_0(deadline);
-  void pass(const std::string& what, int peer, void* data, std::size_t bytes, bool sends, deadline);
 
   job_place place_;
-  std::vector<int> sockets_;  ///< by rank; -1: none
+  std::unique_ptr<connections> connections_;
 };
 
 }  // namespace attnsim::validate

@@ -1,4 +1,5 @@
 #include "model/cluster/fabrics/clos.hpp"
+#include "model/spelling.hpp"
 
 #include <fmt/format.h>
 
@@ -38,7 +39,7 @@ bool read_routing(const config_node& config) {
   if (!config.has("routing")) return false;
   const auto name = config.get<std::string>("routing");
   if (name != "ecmp" && name != "d-mod-k") {
-    config.fail("routing", "expected one of: ecmp, d-mod-k");
+    config.fail("routing", expected_one_of(name, {"ecmp", "d-mod-k"}));
   }
   return name == "d-mod-k";
 }

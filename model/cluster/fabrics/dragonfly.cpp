@@ -13,6 +13,7 @@
 
 #include "model/cluster/fabrics/fabric.hpp"
 #include "model/cluster/nodes/node_kind.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
@@ -57,7 +58,7 @@ class dragonfly : public fabric {
     if (!config.has("routing")) return false;
     const auto name = config.get<std::string>("routing");
     if (name != "minimal" && name != "valiant") {
-      config.fail("routing", "expected one of: minimal, valiant");
+      config.fail("routing", expected_one_of(name, {"minimal", "valiant"}));
     }
     return name == "valiant";
   }

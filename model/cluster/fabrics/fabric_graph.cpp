@@ -18,7 +18,7 @@ class fabric_graph : public fabric {
     const auto first = static_cast<link_id>(site.net.links().size());
     read_graph(graph, site.net, std::move(nics));
     router_ =
-        make_shortest_path_router(site.net, {site.nics.begin(), site.nics.end()}, first, graph);
+        make_graph_router(site.net, {site.nics.begin(), site.nics.end()}, first, false, graph);
   }
 
   void route(int from, int to, std::uint64_t, std::vector<link_id>& path) const override {

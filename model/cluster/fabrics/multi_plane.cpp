@@ -3,6 +3,7 @@
 // message takes the plane that its hash picks (`hashed`), or is cut in equal parts over all planes
 // (`split`): the planes then carry equal loads and are modelled as one of their summed bandwidth.
 #include "model/cluster/fabrics/fabric.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
@@ -36,7 +37,7 @@ std::unique_ptr<fabric> make_multi_plane(const config_node& config, const fabric
     plane_site.planes *= planes;
     return build_fabric(plane, plane_site);
   }
-  if (messages != "hashed") config.fail("messages", "expected one of: hashed, split");
+  if (messages != "hashed") config.fail("messages", expected_one_of(messages, {"hashed", "split"}));
   plane_site.nic_rate = site.nic_rate / planes;
   std::vector<std::unique_ptr<fabric>> built;
   for (int i = 0; i < planes; ++i) built.push_back(build_fabric(plane, plane_site));

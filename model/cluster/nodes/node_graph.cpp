@@ -1,7 +1,7 @@
 // node: {links: graph, graph: {vertices: [...], links: [...]}}
 // The inside of a node link by link (model/cluster/explicit_graph.hpp): vertices of kind device and nic, as
 // many as the cluster file says, in the order of their numbers, and switches. A device's NIC is the
-// nearest, by latency, then hops; of equally near ones that which serves the fewest.
+// nearest, by the router's rules, latency and hops; of equally near ones that which serves the fewest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class node_graph : public node_kind {
     auto ends = find_ends(vertex_kind::device, "devices", shape.devices, graph);
     const auto nics = find_ends(vertex_kind::nic, "NICs", shape.nics.per_node, graph);
     ends.insert(ends.end(), nics.begin(), nics.end());
-    router_ = make_shortest_path_router(inside_, std::move(ends), 0, graph);
+    router_ = make_graph_router(inside_, std::move(ends), 0, true, graph);
     choose_nics();
   }
 
@@ -58,10 +58,11 @@ class node_graph : public node_kind {
   int nic_of(int device) const override { return nics_[static_cast<std::size_t>(device)]; }
 
   bool nvlink_joins_all() const override {
-    std::vector<link_id> path;
-    for (int d = 1; d < shape_.devices; ++d) between(0, d, path);
-    return std::all_of(path.begin(), path.end(),
-                       [&](link_id i) { return inside_.links()[i].kind == link_kind::nvlink; });
+    constexpr int over_nvlink_alone = 1;  // the router's first rule
+    for (int d = 1; d < shape_.devices; ++d) {
+      if (router_->distance(0, d).first != over_nvlink_alone) return false;
+    }
+    return true;
   }
 
  private:

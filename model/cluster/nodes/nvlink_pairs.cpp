@@ -40,8 +40,7 @@ class nvlink_pairs : public regular_node_kind {
 
 std::unique_ptr<node_kind> make_nvlink_pairs(const config_node& node, const node_shape& shape) {
   node.allow_only({"links", "bandwidth", "latency", "pcie"});
-  node.at("pcie").allow_only({"bandwidth", "latency", "devices_per_switch", "uplink_bandwidth",
-                              "sockets", "socket_bandwidth", "socket_latency"});
+  node.at("pcie").allow_only(pcie_tree_keys);
   return std::make_unique<nvlink_pairs>(node, shape);
 }
 

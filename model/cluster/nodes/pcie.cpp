@@ -1,5 +1,6 @@
 // node: {links: pcie, bandwidth: 25 GB/s, latency: 1 us, devices_per_switch: 2,
-//        uplink_bandwidth: 25 GB/s, sockets: 2, socket_bandwidth: 40 GB/s, socket_latency: 1 us}
+//        uplink_bandwidth: 25 GB/s, sockets: 2, socket_bandwidth: 40 GB/s, socket_latency: 1 us,
+//        peer_access: all | switch | none, host_bandwidth: 100 GB/s}
 // Devices joined by a PCIe tree alone (pcie_tree.hpp).
 #include "model/cluster/nodes/pcie_tree.hpp"
 
@@ -28,7 +29,8 @@ class pcie : public regular_node_kind {
 
 std::unique_ptr<node_kind> make_pcie(const config_node& node, const node_shape& shape) {
   node.allow_only({"links", "bandwidth", "latency", "devices_per_switch", "uplink_bandwidth",
-                   "sockets", "socket_bandwidth", "socket_latency"});
+                   "sockets", "socket_bandwidth", "socket_latency", "peer_access",
+                   "host_bandwidth"});
   return std::make_unique<pcie>(node, shape);
 }
 

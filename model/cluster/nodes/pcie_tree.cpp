@@ -2,7 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "model/named.hpp"
+
 namespace attnsim {
+namespace {
+
+constexpr name_table<peer_access, 3> accesses{
+    {{peer_access::all, "all"}, {peer_access::same_switch, "switch"}, {peer_access::none, "none"}}};
+
+}  // namespace
 
 pcie_tree::pcie_tree(const config_node& node, const node_shape& shape) : shape_(shape) {
   rate_ = node.get<bandwidth>("bandwidth");
@@ -13,6 +21,10 @@ pcie_tree::pcie_tree(const config_node& node, const node_shape& shape) : shape_(
   sockets_ = node.has("sockets") ? node.get_within("sockets", 1, switches_) : 1;
   socket_rate_ = sockets_ > 1 ? node.get<bandwidth>("socket_bandwidth") : rate_;
   socket_latency_ = node.get<seconds>("socket_latency", {});
+  peers_ = node.has("peer_access")
+               ? node.get_as("peer_access", [](auto text) { return find_value(accesses, text); })
+               : peer_access::all;
+  host_rate_ = node.get<bandwidth>("host_bandwidth", shape.devices * rate_);
 }
 
 int pcie_tree::switch_of(int leaf) const {
@@ -22,7 +34,17 @@ int pcie_tree::switch_of(int leaf) const {
 }
 
 int pcie_tree::links() const {
-  return 2 * (leaves() + switches_) + sockets_ * (sockets_ - 1);
+  const int memories = peers_ == peer_access::all ? 0 : sockets_;
+  return 2 * (leaves() + switches_ + memories) + sockets_ * (sockets_ - 1);
+}
+
+bool pcie_tree::through_host(int from, int to) const {
+  if (peers_ == peer_access::same_switch) return switch_of(from) != switch_of(to);
+  return peers_ == peer_access::none;
+}
+
+link_id pcie_tree::into_memory(int socket) const {
+  return static_cast<link_id>(2 * (leaves() + switches_) + sockets_ * (sockets_ - 1) + 2 * socket);
 }
 
 void pcie_tree::build(network& net, const node_vertices& at) const {
@@ -53,17 +75,28 @@ void pcie_tree::build(network& net, const node_vertices& at) const {
       net.add_duplex(sockets[a], sockets[b], socket_rate_, socket_latency_, link_kind::pcie);
     }
   }
+  if (peers_ == peer_access::all) return;
+  for (int s = 0; s < sockets_; ++s) {
+    const auto memory = net.add_vertex({.node = at.node, .index = s, .tier = "memory"});
+    net.add_duplex(sockets[static_cast<std::size_t>(s)], memory, host_rate_, {},
+                   link_kind::host_memory);
+  }
 }
 
-void pcie_tree::climb(int from_leaf, int to_leaf, std::vector<link_id>& path) const {
+void pcie_tree::climb(int from_leaf, int to_leaf, bool through_host,
+                      std::vector<link_id>& path) const {
   const auto up = [](int child) { return static_cast<link_id>(2 * child); };
   const auto down = [](int child) { return static_cast<link_id>(2 * child + 1); };
   const int from_switch = switch_of(from_leaf), to_switch = switch_of(to_leaf);
   path.push_back(up(from_leaf));
-  if (from_switch != to_switch) {
+  if (from_switch != to_switch || through_host) {
     const int a = socket_of(from_switch), b = socket_of(to_switch);
     const auto first = static_cast<link_id>(2 * (leaves() + switches_));
     path.push_back(up(leaves() + from_switch));
+    if (through_host) {
+      path.push_back(into_memory(a));
+      path.push_back(into_memory(a) + 1);
+    }
     if (a < b) path.push_back(first + 2 * pair_number(a, b, sockets_));
     if (a > b) path.push_back(first + 2 * pair_number(b, a, sockets_) + 1);
     path.push_back(down(leaves() + to_switch));
@@ -72,13 +105,13 @@ void pcie_tree::climb(int from_leaf, int to_leaf, std::vector<link_id>& path) co
 }
 
 void pcie_tree::between(int from, int to, std::vector<link_id>& path) const {
-  climb(from, to, path);
+  climb(from, to, through_host(from, to), path);
 }
 void pcie_tree::to_nic(int device, std::vector<link_id>& path) const {
-  climb(device, leaf_of_nic(shape_.nic_of(device)), path);
+  climb(device, leaf_of_nic(shape_.nic_of(device)), false, path);
 }
 void pcie_tree::from_nic(int device, std::vector<link_id>& path) const {
-  climb(leaf_of_nic(shape_.nic_of(device)), device, path);
+  climb(leaf_of_nic(shape_.nic_of(device)), device, false, path);
 }
 
 }  // namespace attnsim

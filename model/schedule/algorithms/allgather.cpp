@@ -19,8 +19,7 @@ algorithm describe_allgather() {
           .source = "arXiv 2407.21783, section 3.3.2",
           .generate = attention2d,
           .refusal = one_column,
-          .sends = sends,
-          .tokens = token_layout::striped};
+          .sends = sends};
 }
 
 }  // namespace attnsim

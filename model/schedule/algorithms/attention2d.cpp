@@ -23,7 +23,7 @@ class attention2d_program {
     if (transposed_) b_.use_column_major_chunks();
     const bool causal = a.mask == mask_kind::causal;
     reorders_all_ = causal && transposed_ && s.tokens == token_layout::striped;
-    reorders_keys_ = reorders_all_ || (causal && s.cols == 1 && s.tokens == token_layout::zigzag);
+    reorders_keys_ = reorders_all_ || (causal && s.cols == 1 && is_zigzag(s.tokens));
   }
 
   schedule forward();
@@ -185,8 +185,7 @@ algorithm describe_attention2d() {
           .sends = sends,
           .heads = algorithm::exchange::possible,
           .transposes = true,
-          .reduces = true,
-          .tokens = token_layout::striped};
+          .reduces = true};
 }
 
 }  // namespace attnsim

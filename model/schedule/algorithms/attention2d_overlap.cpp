@@ -134,8 +134,7 @@ algorithm describe_attention2d_overlap() {
           .generate = attention2d_overlap,
           .sends = tile_volume,
           .heads = algorithm::exchange::possible,
-          .transposes = true,
-          .tokens = token_layout::striped};
+          .transposes = true};
 }
 
 }  // namespace attnsim

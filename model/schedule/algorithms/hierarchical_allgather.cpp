@@ -14,7 +14,7 @@ class two_stages {
       : s_(s),
         b_(s.schedule, rank_grid({s.rows, s.cols}), pass),
         keys_(b_.stream("keys")),
-        reorders_(a.mask == mask_kind::causal && s.tokens == token_layout::zigzag) {}
+        reorders_(a.mask == mask_kind::causal && is_zigzag(s.tokens)) {}
 
   schedule forward() {
     const auto q = b_.own({tensor::q});
@@ -91,7 +91,6 @@ algorithm describe_hierarchical_allgather() {
           .generate = hierarchical_allgather,
           .refusal = several_columns,
           .sends = sends,
-          .tokens = token_layout::striped,
           .placement = "column-in-node"};
 }
 

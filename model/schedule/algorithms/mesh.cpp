@@ -161,8 +161,7 @@ algorithm describe_mesh() {
           .generate = mesh,
           .sends = tile_volume,
           .heads = algorithm::exchange::possible,
-          .weighs_blocks = true,
-          .tokens = token_layout::striped};
+          .weighs_blocks = true};
 }
 
 }  // namespace attnsim

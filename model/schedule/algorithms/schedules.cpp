@@ -8,6 +8,7 @@
 
 #include "model/attention/heads.hpp"
 #include "model/error.hpp"
+#include "model/named.hpp"
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
@@ -46,10 +47,11 @@ void add_algorithm(algorithm one) {
 }
 
 const algorithm& find_algorithm(std::string_view name) {
-  if (const auto* found = find_known(name)) return *found;
-  std::string names;
-  for (const auto& a : known()) names += fmt::format("{}{}", names.empty() ? "" : ", ", a.name);
-  throw input_error(asked("schedule"), std::string(name), "expected one of: " + names);
+  try {
+    return find_named(known(), name);
+  } catch (const std::invalid_argument& e) {
+    throw input_error(asked("schedule"), std::string(name), e.what());
+  }
 }
 
 std::vector<std::pair<int, int>> grids_of(int ranks) {
@@ -151,6 +153,8 @@ std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int rank
 strategy complete(strategy s, const attention& a, int ranks) {
   const auto& chosen = find_algorithm(s.schedule);
   require_tensor_parallel(s, a, ranks);
+  if (s.tokens == token_layout::zigzag_stream && a.documents.empty())
+    s.tokens = token_layout::zigzag;
   const int places = ranks / s.tensor_parallel;
   if (s.ulysses == 0 && chosen.heads < exchange::usual) s.ulysses = 1;
   std::vector<int> degrees{s.ulysses};

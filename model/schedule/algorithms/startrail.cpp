@@ -141,8 +141,7 @@ algorithm describe_startrail() {
           .generate = startrail,
           .refusal = team_squared,
           .sends = sends,
-          .extents = extents,
-          .tokens = token_layout::striped};
+          .extents = extents};
 }
 
 }  // namespace attnsim

@@ -1,0 +1,33 @@
+// Where the best choice changes: times of several candidates at several values of something.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ask/predict.hpp"
+#include "ask/what_if.hpp"
+#include "model/cluster/cluster.hpp"
+
+namespace attnsim::ask {
+
+struct crossing {
+  std::string of;                   ///< "tokens", "nics.bandwidth"
+  std::vector<std::string> values;  ///< in order
+  int asked = -1;                   ///< which of them the question is about
+  std::vector<std::pair<std::string, std::vector<seconds>>> times;  ///< by name; zero: infeasible
+
+  /// The name that is fastest at a value; none where all are infeasible.
+  std::optional<std::string> best(std::size_t value) const;
+};
+
+/// The best candidate of every schedule, by the closed form, for a sixteenth to 16 times the tokens. `name` says what to
+/// call it.
+crossing over_sequences(const cluster&, const std::vector<prediction>& ranked,
+                        std::string (*name)(const prediction&));
+
+/// The best candidate of every schedule at the values that were asked for.
+crossing crossing_of(const what_if_answer&);
+
+}  // namespace attnsim::ask

@@ -1,0 +1,122 @@
+#include "ask/figures.hpp"
+
+#include <type_traits>
+
+namespace attnsim::ask {
+namespace {
+
+/// Times in seconds, enumerators by name.
+template <typename T>
+value as_value(const T& v) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(name_of(v));
+  } else if constexpr (std::is_same_v<T, seconds> || std::is_same_v<T, byte_count>) {
+    return v.value();
+  } else {
+    return v;
+  }
+}
+
+template <auto Member, typename Answer>
+value of(const Answer& a) {
+  return as_value(a.*Member);
+}
+/// Of the strategy that the prediction is about.
+template <auto Member>
+value chosen(const prediction& p) {
+  return as_value(p.chosen.*Member);
+}
+
+value schema(const prediction&) {
+  return "attnsim.prediction.1";
+}
+value grid(const prediction& p) {
+  return whole_pair(p.chosen.rows, p.chosen.cols);
+}
+value interval(const prediction& p) {
+  return number_pair(p.low.value(), p.high.value());
+}
+value bytes_sent(const prediction& p) {
+  return std::vector<part>{{"max", p.most_bytes_sent.value()}, {"mean", p.mean_bytes_sent}};
+}
+value tera_rate(const prediction& p) {
+  return p.rate_per_device.value() / 1e12;
+}
+value tera_work(const prediction& p) {
+  return p.rate_per_device.value() * p.time.value() / 1e12;
+}
+value bound_by(const prediction& p) {
+  const auto& b = p.bottleneck;
+  return std::vector<part>{{"kind", b.kind}, {"name", b.name}, {"share", b.share}};
+}
+
+const figure<prediction> of_prediction[] = {
+    {"schema", "", "of these figures", schema},
+    {"cluster", "", "its name", of<&prediction::cluster>},
+    {"ranks", "", "devices that take part", of<&prediction::ranks>},
+    {"schedule", "", "algorithm", chosen<&strategy::schedule>},
+    {"grid", "", "rows and columns of ranks", grid},
+    {"ulysses", "", "ranks of a group that exchanges tokens for heads", chosen<&strategy::ulysses>},
+    {"tp", "", "tensor-parallel ranks", chosen<&strategy::tensor_parallel>},
+    {"dp", "", "groups of ranks, each with its part of the batch", of<&prediction::data_parallel>},
+    {"tokens", "", "contiguous, zigzag or striped", chosen<&strategy::tokens>},
+    {"placement", "", "which ranks share a node", chosen<&strategy::placement>},
+    {"kv_order", "", "direct or transposed", chosen<&strategy::order>},
+    {"by", "", "simulation or analytic", of<&prediction::by>},
+    {"time_s", "s", "of all passes, on the slowest rank", of<&prediction::time>},
+    {"time_interval_s", "s", "low and high, by the profile's stated uncertainties", interval},
+    {"compute_s", "s", "the device computes", of<&prediction::compute>},
+    {"exposed_communication_s", "s", "the device waits for data",
+     of<&prediction::exposed_communication>},
+    {"host_s", "s", "what the host takes to launch it all; 0 without a host",
+     of<&prediction::host>},
+    {"bytes_sent_per_rank", "bytes", "by the rank that sends most, and on average", bytes_sent},
+    {"peak_memory_bytes", "bytes", "on the rank that takes most", of<&prediction::peak_memory>},
+    {"tflops_per_device", "TFLOP/s", "useful operations by ranks and time", tera_rate},
+    {"tflop_per_device", "TFLOP", "useful operations by ranks", tera_work},
+    {"bottleneck", "", "what bounds the longest pass, and the share of the time it is busy",
+     bound_by},
+    {"feasible", "", "it fits the device's memory", of<&prediction::feasible>},
+    {"warnings", "", "in words", of<&prediction::warnings>},
+};
+
+const figure<pass_prediction> of_pass[] = {
+    {"name", "", "forward or backward", of<&pass_prediction::pass>},
+    {"time_s", "s", "on the slowest rank", of<&pass_prediction::time>},
+    {"compute_s", "s", "the device computes", of<&pass_prediction::compute>},
+    {"exposed_communication_s", "s", "the device waits for data",
+     of<&pass_prediction::exposed_communication>},
+    {"host_s", "s", "what the host takes to launch it", of<&pass_prediction::host>},
+};
+
+const figure<attention> of_attention[] = {
+    {"seq", "", "tokens, including the padding", of<&attention::sequence>},
+    {"padding", "", "trailing tokens without data", of<&attention::padding>},
+    {"batch", "", "sequences", of<&attention::batch>},
+    {"heads", "", "query heads", of<&attention::heads>},
+    {"kv_heads", "", "key and value heads", of<&attention::kv_heads>},
+    {"head_dim", "", "elements of a head", of<&attention::head_dim>},
+    {"mask", "", "full or causal", of<&attention::mask>},
+    {"window", "", "sliding window in tokens; 0: none", of<&attention::window>},
+    {"documents", "", "tokens of each packed document; empty: one", of<&attention::documents>},
+    {"dtype", "", "bf16, fp16 or fp32", of<&attention::dtype>},
+};
+
+}  // namespace
+
+template <>
+std::span<const figure<attention>> figures() {
+  return of_attention;
+}
+
+template <>
+std::span<const figure<prediction>> figures() {
+  return of_prediction;
+}
+
+template <>
+std::span<const figure<pass_prediction>> figures() {
+  return of_pass;
+}
+
+}  // namespace attnsim::ask

@@ -1,0 +1,58 @@
+#include "ask/predicted_run.hpp"
+
+#include <algorithm>
+
+#include "sim/simulator.hpp"
+
+namespace attnsim::ask {
+
+predicted_run::predicted_run(const cluster& c, const attention& a, const strategy& s, int ranks,
+                             pass_kind pass, prediction_method by, recording keeps)
+    : on_(&c),
+      keeps_(keeps),
+      prediction_(
+          predict(c, a, s, ranks, pass, by,
+                  [this](const placed_schedule& i) -> const timeline& { return simulate(i); })) {}
+
+predicted_run::predicted_run(const question& q, const cluster& c, recording keeps)
+    : predicted_run(c,
+                    problem_of(q, layout_unit(strategy_of(q, layer_of(q)).tokens, ranks_of(q, c))),
+                    strategy_of(q, layer_of(q)), ranks_of(q, c), q.pass, q.by, keeps) {}
+
+predicted_run::predicted_run(const cluster& c, attnsim::prediction p, recording keeps)
+    : on_(&c), keeps_(keeps), prediction_(std::move(p)) {}
+
+const timeline& predicted_run::simulate(const placed_schedule& i) {
+  ++simulations_;
+  if (keeps_ == recording::totals) return latest_ = attnsim::simulate(i);
+  auto& kept = recorded_[i.program().pass];
+  kept.program = i.program();
+  kept.times = attnsim::simulate(i, {.record = true, .record_links = keeps_ == recording::loads});
+  return kept.times;
+}
+
+/// What prediction() did not, or forgot.
+void predicted_run::simulate_all() {
+  if (keeps_ == recording::totals) keeps_ = recording::loads;
+  auto problem = prediction_.problem;
+  problem.batch /= prediction_.data_parallel;
+  for (const auto& one : prediction_.passes) {
+    if (!recorded_.contains(one.pass))
+      simulate(placed_schedule(*on_, problem, prediction_.chosen, one.pass));
+  }
+}
+
+const std::vector<recorded_pass>& predicted_run::passes() {
+  if (!passes_.empty()) return passes_;
+  simulate_all();
+  seconds start;
+  for (const auto& one : prediction_.passes) {
+    passes_.push_back(recorded_.at(one.pass));
+    passes_.back().start = start;
+    start += passes_.back().times.duration();
+  }
+  recorded_.clear();
+  return passes_;
+}
+
+}  // namespace attnsim::ask

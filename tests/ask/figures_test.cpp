@@ -1,0 +1,48 @@
+#include "ask/figures.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+namespace attnsim::ask {
+namespace {
+
+template <typename Answer>
+void expect_well_formed() {
+  std::set<std::string_view> names;
+  for (const auto& f : figures<Answer>()) {
+    EXPECT_TRUE(names.insert(f.name).second) << f.name << " stands there twice";
+    EXPECT_FALSE(f.help.empty()) << f.name;
+    EXPECT_EQ(f.name.ends_with("_s"), f.unit == "s") << f.name;
+    EXPECT_EQ(f.name.find("bytes") != f.name.npos, f.unit == "bytes") << f.name;
+    EXPECT_THAT(f.unit, testing::AnyOf("", "s", "bytes", "TFLOP/s", "TFLOP")) << f.name;
+  }
+}
+
+TEST(figures, have_one_name_help_and_the_unit_that_the_name_says) {
+  expect_well_formed<prediction>();
+  expect_well_formed<pass_prediction>();
+}
+
+TEST(figures, are_got_from_the_answer) {
+  prediction p{.ranks = 4, .time = seconds(2)};
+  p.chosen.rows = 2;
+  p.chosen.cols = 3;
+  for (const auto& f : figures<prediction>()) {
+    if (f.name == "ranks") {
+      EXPECT_EQ(f.get(p), value(std::int64_t{4}));
+    }
+    if (f.name == "time_s") {
+      EXPECT_EQ(f.get(p), value(2.0));
+    }
+    if (f.name == "grid") {
+      EXPECT_EQ(f.get(p), value(whole_pair(2, 3)));
+    }
+    if (f.name == "tokens") {
+      EXPECT_EQ(f.get(p), value(std::string(name_of(p.chosen.tokens))));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnsim::ask

@@ -1,0 +1,100 @@
+// attnsim-hosts: emulated hosts for the time of one command.
+//
+//   attnsim-hosts --hosts 8 --per-leaf 4 --link "200 Mb/s" --uplink "400 Mb/s" run PROGRAM ARGS...
+//   attnsim-hosts --hosts 2 --rails 2 probe
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "model/error.hpp"
+#include "tests/hosts/launch.hpp"
+#include "tests/hosts/link_probe.hpp"
+
+namespace {
+
+using namespace attnsim;
+using namespace attnsim::hosts;
+
+bandwidth parse_rate(const std::string& flag, const std::string& text) {
+  try {
+    return parse<bandwidth>(text);
+  } catch (const std::invalid_argument&) {
+    throw input_error(flag, text, std::string(expectation<bandwidth>()));
+  }
+}
+
+int run(const emulated_hosts& hosts, const launch_request& request) {
+  const auto result = launch(hosts, request);
+  fmt::print("{}", result.output);
+  fmt::print(stderr, "{}", result.errors);
+  if (result.status != 0) fmt::print(stderr, "attnsim-hosts: {}\n", result.failure());
+  return result.status == 0 ? 0 : 1;
+}
+
+nlohmann::json to_json(const link_fit& fit) {
+  return {{"latency_s", fit.latency.value()},
+          {"bandwidth_bytes_per_s", fit.rate.value()},
+          {"worst_error", fit.worst_error}};
+}
+
+int probe(const emulated_hosts& hosts) {
+  const auto program =
+      std::filesystem::read_symlink("/proc/self/exe").replace_filename("attnsim-link-probe");
+  auto links = nlohmann::json::array();
+  for (const auto& link : measure_links(hosts, program))
+    links.push_back({{"link", link.kind.name},
+                     {"one_way", to_json(link.one_way_fit)},
+                     {"both_ways", to_json(link.both_ways_fit)}});
+  fmt::print("{}\n", nlohmann::json{{"links", links}}.dump(2));
+  return 0;
+}
+
+int main_or_throw(int argc, char** argv) {
+  CLI::App app("Emulated hosts with shaped links, for the time of one command");
+  host_network network;
+  launch_request request;
+  std::string link = "200 Mb/s", uplink;
+  int time_out_s = 60;
+  app.add_option("--hosts", network.hosts, "number of hosts")->capture_default_str();
+  app.add_option("--per-leaf", network.hosts_per_leaf,
+                 "hosts a leaf bridge; 0: one bridge for all");
+  app.add_option("--rails", network.rails, "interfaces a host")->capture_default_str();
+  app.add_option("--link", link, "rate of a host's cable, each direction")->capture_default_str();
+  app.add_option("--uplink", uplink,
+                 "rate of a leaf's cable to the root; as --link where not given");
+  app.add_option("--mtu", network.mtu, "bytes of an IP packet")->capture_default_str();
+  app.require_subcommand(1);
+  auto* runs = app.add_subcommand("run", "run an MPI program")->prefix_command();
+  runs->add_option("--ranks", request.ranks, "0: one a host");
+  runs->add_option("--time-out", time_out_s, "seconds")->capture_default_str();
+  app.add_subcommand("probe", "measure latency and bandwidth of every kind of link");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  network.link = parse_rate("--link", link);
+  network.uplink = uplink.empty() ? network.link : parse_rate("--uplink", uplink);
+  request.time_out = std::chrono::seconds(time_out_s);
+  check(network);
+  if (!runs->parsed()) return probe(emulated_hosts(network));
+  auto command = runs->remaining();
+  if (command.empty()) throw input_error("run", "", "a program");
+  request.program = command.front();
+  request.arguments.assign(command.begin() + 1, command.end());
+  return run(emulated_hosts(network), request);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return main_or_throw(argc, argv);
+} catch (const input_error& error) {
+  fmt::print(stderr, "attnsim-hosts: {}\n", error.what());
+  return 2;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "attnsim-hosts: {}\n", error.what());
+  return 1;
+}

@@ -1,0 +1,89 @@
+#include "tests/hosts/hosts.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "model/error.hpp"
+
+namespace attnsim::hosts {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr bandwidth link{25e6};
+
+class hosts_test : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto lack = emulated_hosts::missing(); !lack.empty()) GTEST_SKIP() << lack;
+  }
+};
+
+void expect_refusal(const host_network& network, const std::string& message) {
+  try {
+    check(network);
+    FAIL() << message;
+  } catch (const input_error& error) {
+    EXPECT_EQ(error.what(), message);
+  }
+}
+
+TEST(host_network, refuses_what_cannot_be_built) {
+  expect_refusal(host_network::star(0, link), "hosts: '0': 1 to 256");
+  expect_refusal(host_network::tree(4, 5, link, link), "hosts per leaf: '5': 0 to 4");
+  expect_refusal({.rails = 9}, "rails: '9': 1 to 8");
+  expect_refusal({.mtu = 9001}, "mtu: '9001': 576 to 9000");
+  expect_refusal(host_network::star(2, bandwidth(0)), "link: '0 B/s': 1 Mb/s to 10 Gb/s");
+}
+
+TEST(host_network, leaves_headers_out_of_the_payload) {
+  EXPECT_DOUBLE_EQ(host_network{}.payload_share(), 1448.0 / 1514);
+}
+
+TEST_F(hosts_test, shape_both_ends_of_every_cable) {
+  const emulated_hosts hosts(host_network::tree(4, 2, link, bandwidth(12.5e6)));
+  EXPECT_THAT(hosts.run_on(3, {"tc", "class", "show", "dev", "rail0"}).output,
+              HasSubstr("rate 200Mbit ceil 200Mbit"));
+  const auto fabric = output_of(hosts.namespaces().inside(
+      {"sh", "-c", "for i in h3 up1 down1; do tc class show dev $i-rail0; done"}));
+  EXPECT_THAT(fabric, HasSubstr("rate 200Mbit ceil 200Mbit"));
+  EXPECT_THAT(fabric, HasSubstr("rate 100Mbit ceil 100Mbit"));
+  EXPECT_THAT(hosts.run_on(0, {"ethtool", "-k", "rail0"}).output,
+              testing::AllOf(HasSubstr("tcp-segmentation-offload: off"),
+                             HasSubstr("generic-segmentation-offload: off"),
+                             HasSubstr("generic-receive-offload: off")));
+}
+
+TEST_F(hosts_test, see_their_own_interfaces_and_nothing_of_the_machine) {
+  const emulated_hosts hosts(host_network::two_rails(2, link));
+  EXPECT_EQ(hosts.run_on(1, {"ls", "/sys/class/net"}).output, "control\nlo\nrail0\nrail1\n");
+  EXPECT_FALSE(std::filesystem::exists("/run/netns/h0"));
+}
+
+TEST_F(hosts_test, know_which_cables_are_pulled) {
+  const emulated_hosts hosts(host_network::star(2, link));
+  EXPECT_THAT(hosts.pulled_cables(), ElementsAre());
+  hosts.pull({1, "rail0"});
+  EXPECT_THAT(hosts.pulled_cables(), ElementsAre(cable{1, "rail0"}));
+  hosts.plug({1, "rail0"});
+  EXPECT_THAT(hosts.pulled_cables(), ElementsAre());
+}
+
+TEST_F(hosts_test, are_silent_when_idle) {
+  const emulated_hosts hosts(host_network::star(2, link));
+  sleep(1);
+  EXPECT_EQ(hosts.bytes(0, 0).sent, 0u);
+  EXPECT_EQ(hosts.bytes(0, 0).received, 0u);
+  EXPECT_THROW(hosts.bytes(0, 1), std::out_of_range);
+}
+
+TEST_F(hosts_test, scale_to_a_large_tree) {
+  const emulated_hosts hosts(host_network::tree(32, 8, link, link));
+  EXPECT_EQ(hosts.run_on(31, {"true"}).status, 0);
+}
+
+}  // namespace
+}  // namespace attnsim::hosts

@@ -1,0 +1,53 @@
+#include "model/attention/attention.hpp"
+
+#include "model/error.hpp"
+#include "tests/expect_error.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr attention layer{.heads = 32, .kv_heads = 8, .sequence = 131072};
+
+void expect_refused(const attention& a, const std::string& message) {
+  EXPECT_FALSE(is_countable(a));
+  EXPECT_ERROR(check(a), input_error, message);
+}
+
+// 2^55 bytes are 2^53 fp32 numbers: with 2^17 tokens and 2^7 elements a head 2^29 heads of all batches.
+TEST(attention, is_countable_in_64_bits) {
+  const std::string because = ": bytes and pairs of tokens are counted in 64 bits";
+  auto a = layer;
+  a.heads = a.kv_heads = std::int64_t{1} << 29;
+  EXPECT_TRUE(is_countable(a));
+  EXPECT_NO_THROW(check(a));
+  a.heads = a.kv_heads = std::int64_t{1} << 32;
+  expect_refused(a, "heads: '4294967296': expected at most 536870912 here" + because);
+  a = layer;
+  a.batch = std::int64_t{1} << 25;
+  expect_refused(a, "batch: '33554432': expected at most 16777216 here" + because);
+  a = layer;
+  a.head_dim = std::int64_t{1} << 37;
+  expect_refused(a, "head-dim: '137438953472': expected at most 68719476736 here" + because);
+  a = layer;
+  a.sequence = std::int64_t{1} << 32;
+  expect_refused(a, "seq: '4294967296': expected at most 2147483648 here" + because);
+}
+
+TEST(attention, has_sizes_of_at_least_one) {
+  auto a = layer;
+  a.heads = 0;
+  EXPECT_ERROR(check(a), input_error, "heads: '0': expected a whole number of at least 1");
+  a = layer;
+  a.padding = a.sequence;
+  EXPECT_ERROR(check(a), input_error, "seq: '0': expected a whole number of at least 1");
+}
+
+TEST(attention, has_key_heads_that_divide_its_heads) {
+  auto a = layer;
+  a.kv_heads = 5;
+  EXPECT_ERROR(check(a), infeasible,
+               "kv-heads: '5': does not divide 32 heads; feasible: 1, 2, 4, 8, 16, 32");
+}
+
+}  // namespace
+}  // namespace attnsim
