@@ -1,6 +1,7 @@
 """The folders' rules: who may include whom, what core code never says, which sources are compiled once.
 
-check_includes(root), check_core(root) and check_compile_commands(root, file) yield one line for each broken rule.
+check_includes(root), check_core(root), check_backends(root) and check_compile_commands(root, file) yield one line for each
+broken rule.
 """
 
 import json
@@ -100,6 +101,19 @@ def check_core(root):
         for literal in string_literals(text):
             if FLAG.search(literal):
                 yield f'{path}: names a flag: "{literal}"'
+
+
+def check_backends(root):
+    """A kernel back end is named in its own folder alone, and switched on by CMake alone."""
+    names = {path.name for path in (root / "kernels").iterdir() if path.is_dir()}
+    for path in sources(root, *(folder for folder in top_folders(root) if folder not in ("tests", "formats"))):
+        own = path.parts[1] if path.parts[0] == "kernels" else ""
+        for literal in string_literals((root / path).read_text()):
+            if literal in names and (own not in names):
+                yield f'{path}: names the back end "{literal}"'
+        for line in re.findall(r"^[ \t]*#[ \t]*if.*(?:WITH|HAS)_.*(?:" + "|".join(sorted(names)).upper() + ").*$",
+                               (root / path).read_text(), re.MULTILINE):
+            yield f"{path}: {line.strip()}"
 
 
 def check_compile_commands(root, commands):

@@ -18,6 +18,9 @@ class this_tree(unittest.TestCase):
     def test_core_knows_no_command_line(self):
         self.assertEqual(list(folders.check_core(ROOT)), [])
 
+    def test_back_ends_are_named_in_their_folders_alone(self):
+        self.assertEqual(list(folders.check_backends(ROOT)), [])
+
     def test_folders_say_what_may_enter_them(self):
         rooms = {room for room in folders.MAY_INCLUDE if room.startswith("model/")}
         for folder in (set(folders.top_folders(ROOT)) - {"docs"}) | rooms:  # docs/ has index.md
@@ -88,6 +91,16 @@ class a_broken_tree(unittest.TestCase):
             'sim/a.cpp: names a flag: "give --seq"',
             'ask/b.hpp: names a flag: "a "quoted" --flag"',
             'ask/b.hpp: names a flag: "a\\"--heads"',
+        ])
+
+    def test_asks_for_a_back_end_by_name(self):
+        self.write("kernels/abacus/backend.cpp", 'auto name = "abacus";\n#if ATTNSIM_WITH_ABACUS\n#endif\n')
+        self.write("kernels/backends.cpp", '// "abacus"\nbool is = name == "abacus";\n')
+        self.write("cli/run.cpp", '#if ATTNSIM_WITH_ABACUS\nauto text = "an abacus";\n#endif\n')
+        self.assertEqual(list(folders.check_backends(self.root)), [
+            "cli/run.cpp: #if ATTNSIM_WITH_ABACUS",
+            "kernels/abacus/backend.cpp: #if ATTNSIM_WITH_ABACUS",
+            'kernels/backends.cpp: names the back end "abacus"',
         ])
 
     def test_compiles_a_source_twice(self):
