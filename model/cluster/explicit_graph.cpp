@@ -168,8 +168,8 @@ class ruled_router : public graph_router {
         one_node_(one_node),
         has_nvlink_(links_.has(link_kind::nvlink)),
         nvlink_(links_, ends_, {link_kind::nvlink, false, false}),
-        switches_(links_, ends_, {link_kind::pcie, false, false}),
-        devices_(links_, ends_, {link_kind::pcie, true, false}),
+        switches_(links_, ends_, {link_kind::host_memory, false, false}),
+        devices_(links_, ends_, {link_kind::host_memory, true, false}),
         any_(links_, ends_, {}) {}
 
   void route(int from, int to, std::vector<link_id>& path) const override {

@@ -3,13 +3,13 @@
 //   vertices: [{name: a, kind: device, node: 0}, {name: s, kind: switch}]
 //   links:    [{from: a, to: s, bandwidth: 50 GB/s, latency: 1 us, kind: network, duplex: true}]
 //
-// kind of a vertex: device, nic or switch; `node` is optional. kind of a link: nvlink, pcie or
-// network (the default). Routes are shortest by latency, then by hops, among those of the first rule
-// that has one; the hash of the pair chooses among equal ones. Between devices of one node, as NCCL
-// (src/graph/paths.cc: NVL, NVB, PIX to SYS):
+// kind of a vertex: device, nic or switch; `node` is optional. kind of a link: nvlink, pcie,
+// host-memory or network (the default). Routes are shortest by latency, then by hops, among those of
+// the first rule that has one; the hash of the pair chooses among equal ones. Between devices of one
+// node, as NCCL (src/graph/paths.cc: NVL, NVB, PIX to SYS):
 //   1. over NVLink and its switches
 //   2. over NVLink by way of one other device
-//   3. over NVLink and PCIe, through switches alone
+//   3. over NVLink, PCIe and host memory, through switches alone
 //   4. the same through other devices, never through a NIC
 //   5. any
 // From a device to a NIC of its node 3 to 5, to another node 5. Path lengths from an end are worked

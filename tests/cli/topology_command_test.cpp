@@ -113,7 +113,7 @@ TEST(import, what_it_guessed_is_a_warning_of_every_prediction) {
           "assumed in the cluster's file: device: 18 NVLinks a GPU, no NUMA node a GPU fit H100 "
           "SXM5, H200 SXM5, H20, "));
   EXPECT_EQ(warnings_of("nvidia-smi/smi_trimmed.txt", "--device h200-sxm5"), json::array());
-  EXPECT_EQ(warnings_of("nvidia-smi/smi_markdown.txt", "")[0],
+  EXPECT_EQ(warnings_of("nvidia-smi/ansi.txt", "")[0],
             "device ideal: no real device computes at its peak; device names one");
 }
 
