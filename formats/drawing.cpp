@@ -66,6 +66,27 @@ std::vector<way> ways_from(const legs& graph, std::size_t from) {
   return ways;
 }
 
+/// What a message between two devices takes.
+way route_between(const network& net, int from, int to) {
+  std::vector<link_id> path;
+  net.route(from, to, path);
+  way w;
+  for (const auto i : path) {
+    const auto& l = net.links()[i];
+    ++w.hops;
+    w.narrowest = std::min(w.narrowest, l.capacity);
+    w.kind = std::max(w.kind, l.kind);
+  }
+  return w;
+}
+
+/// By part, which are the network's vertices in their order.
+std::map<std::size_t, int> numbers_of_devices(const network& net) {
+  std::map<std::size_t, int> numbers;
+  for (int d = 0; d < net.devices(); ++d) numbers.emplace(net.device(d), d);
+  return numbers;
+}
+
 std::string_view short_name(link_kind kind) {
   switch (kind) {
     case link_kind::nvlink:
@@ -219,6 +240,7 @@ std::string draw_matrix(const cluster& c) {
     }
   }
   const auto graph = legs_of(t);
+  const auto numbers = numbers_of_devices(c.network);
   const auto prefix = fmt::format("node{}.", c.network.node_of(0));
   const auto name = [&](std::size_t i) {
     const std::string_view full = t.parts[i].name;
@@ -229,7 +251,12 @@ std::string draw_matrix(const cluster& c) {
   for (const auto row : shown) {
     out += fmt::format("\n{:8}", name(row));
     const auto ways = ways_from(graph, row);
-    for (const auto column : shown) out += fmt::format("{:>9}", cell(ways[column], column == row));
+    for (const auto column : shown) {
+      const bool devices = numbers.contains(row) && numbers.contains(column);
+      const auto w =
+          devices ? route_between(c.network, numbers.at(row), numbers.at(column)) : ways[column];
+      out += fmt::format("{:>9}", cell(w, column == row));
+    }
   }
   return out + "\n";
 }

@@ -9,7 +9,8 @@
 namespace attnsim::formats {
 
 /// A square matrix of the first node's devices and NICs (at most 32 of them), as nvidia-smi topo -m
-/// prints it: kind and narrowest bandwidth in GB/s of the shortest way, such as NV450, PCI31, NET50.
+/// prints it: kind and narrowest bandwidth in GB/s, such as NV450, PCI31, NET50, of what a message takes
+/// between two devices, else of the shortest way.
 std::string draw_matrix(const cluster&);
 
 /// The most that the first half of the devices can send to the second half, all together, over

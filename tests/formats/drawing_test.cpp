@@ -26,6 +26,24 @@ TEST(draw_matrix, names_kind_and_narrowest_rate) {
             "nic0      PCI12.5  PCI12.5        X\n");
 }
 
+TEST(draw_matrix, shows_between_devices_what_messages_take) {
+  // NVLink of two devices, though the NIC beside them is nearer.
+  const auto c = read_cluster(config_node::parse_text(
+      "name: c\ndevice: ideal\nnodes: 1\ndevices_per_node: 2\n"
+      "node: {links: graph, graph: {vertices: [{name: a, kind: device}, {name: b, kind: device}, "
+      "{name: n, kind: nic}], links: ["
+      "{from: a, to: b, bandwidth: 50 GB/s, latency: 1.5 us, kind: nvlink}, "
+      "{from: a, to: n, bandwidth: 10 GB/s, latency: 0.6 us, kind: pcie}, "
+      "{from: b, to: n, bandwidth: 10 GB/s, latency: 0.6 us, kind: pcie}]}}\n"
+      "nics: {per_node: 1, bandwidth: 10 GB/s}\nfabric: {kind: star}\n",
+      "c"));
+  EXPECT_EQ(draw_matrix(c),
+            "             gpu0     gpu1     nic0\n"
+            "gpu0            X     NV50    PCI10\n"
+            "gpu1         NV50        X    PCI10\n"
+            "nic0        PCI10    PCI10        X\n");
+}
+
 TEST(bisection, is_what_one_half_can_send_the_other) {
   EXPECT_NEAR(bisection(two_nodes()).value(), 12.5e9, 1);  // through one NIC
   const auto ring = read_cluster(config_node::parse_text(
