@@ -23,8 +23,9 @@ void bind_figures(py::class_<Answer>& to) {
             to.def_property_readonly(
                 name.c_str(),
                 [get = f.get, tuple](const Answer& a) {
+                  const auto parts = std::get<Value>(get(a));
                   py::list fields;
-                  for (const auto& p : std::get<Value>(get(a)))
+                  for (const auto& p : parts)
                     fields.append(std::visit([](const auto& v) { return py::cast(v); }, p.is));
                   return tuple(*fields);
                 },
