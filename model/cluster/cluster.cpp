@@ -116,7 +116,7 @@ void read_assumed(const config_node& root, const cluster_overrides& overrides, c
     if (!root.has(key)) why.fail("", "expected a key of this file and why its value is assumed");
     const bool replaced =
         (key == "device" && !overrides.device.empty()) ||
-        std::any_of(overrides.set.begin(), overrides.set.end(), [&](const auto& s) {
+        std::any_of(overrides.set.begin(), overrides.set.end(), [&key = key](const auto& s) {
           return s.first == key || s.first.starts_with(key + ".");
         });
     if (!replaced) result.assumed.push_back(fmt::format("{}: {}", key, why.as<std::string>()));
