@@ -1,6 +1,7 @@
 // All strategies that the schedules take on a number of ranks.
 #pragma once
 
+#include <tuple>
 #include <vector>
 
 #include "model/schedule/algorithms/schedules.hpp"
