@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ask/fastest_tokens.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim::ask {
@@ -14,10 +15,18 @@ predicted_run::predicted_run(const cluster& c, const attention& a, const strateg
           predict(c, a, s, ranks, pass, by,
                   [this](const placed_schedule& i) -> const timeline& { return simulate(i); })) {}
 
+namespace {
+
+attention problem_on(const question& q, int ranks) {
+  return problem_of(q, layout_unit(strategy_of(q, layer_of(q)).tokens, ranks));
+}
+
+}  // namespace
+
 predicted_run::predicted_run(const question& q, const cluster& c, recording keeps)
-    : predicted_run(c,
-                    problem_of(q, layout_unit(strategy_of(q, layer_of(q)).tokens, ranks_of(q, c))),
-                    strategy_of(q, layer_of(q)), ranks_of(q, c), q.pass, q.by, keeps) {}
+    : predicted_run(c, problem_on(q, ranks_of(q, c)),
+                    with_fastest_tokens(q, c, problem_on(q, ranks_of(q, c)), ranks_of(q, c)),
+                    ranks_of(q, c), q.pass, q.by, keeps) {}
 
 predicted_run::predicted_run(const cluster& c, attnsim::prediction p, recording keeps)
     : on_(&c), keeps_(keeps), prediction_(std::move(p)) {}

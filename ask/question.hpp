@@ -108,6 +108,7 @@ plan_request plan_of(const question&, int ranks, std::vector<std::string> schedu
 plan_request plan_of(const question&, const attention&, int ranks,
                      std::vector<std::string> schedules);
 
+/// Of tokens that are left open the fastest (ask/fastest_tokens.hpp).
 prediction predict(const question&, const cluster&);
 
 }  // namespace attnsim::ask

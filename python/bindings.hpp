@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "ask/question.hpp"
+#include "ask/fastest_tokens.hpp"
 
 namespace attnsim::python {
 
@@ -23,6 +23,15 @@ struct wanted_strategy {
   std::optional<strategy> chosen;
 
   strategy on(const attention& a) const { return chosen ? *chosen : ask::strategy_of(asked, a); }
+
+  /// For the pass and the way of predicting that `how` asks for.
+  strategy on(const cluster& c, const attention& a, int ranks, const ask::question& how) const {
+    if (chosen) return *chosen;
+    auto q = asked;
+    q.pass = how.pass;
+    q.by = how.by;
+    return ask::with_fastest_tokens(q, c, a, ranks);
+  }
 };
 
 /// As one would write it; empty for None.

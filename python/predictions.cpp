@@ -22,7 +22,7 @@ prediction predict_one(const cluster& c, const attention& a, const wanted_strate
   const py::gil_scoped_release others_may_run;
   auto q = with_pass({}, pass);
   ask::set(q, "by", by);
-  return predict(c, a, s.on(a), n, q.pass, q.by);
+  return predict(c, a, s.on(c, a, n, q), n, q.pass, q.by);
 }
 
 plan_result plan_all(const cluster& c, const attention& a, const wanted_strategy& fixed,

@@ -155,7 +155,7 @@ simulation simulate_all(const cluster& c, const attention& a, const wanted_strat
   const py::gil_scoped_release others_may_run;
   ask::question q;
   ask::set(q, "pass", pass);
-  ask::predicted_run run(c, a, s.on(a), n, q.pass, prediction_method::simulation,
+  ask::predicted_run run(c, a, s.on(c, a, n, q), n, q.pass, prediction_method::simulation,
                          ask::recording::loads);
   return {&c, run.passes()};
 }

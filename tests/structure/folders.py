@@ -1,7 +1,7 @@
 """The folders' rules: who may include whom, what core code never says, which sources are compiled once.
 
-check_includes(root), check_core(root), check_backends(root) and check_compile_commands(root, file) yield one line for each
-broken rule.
+check_includes(root), check_core(root), check_backends(root), check_schedules(root) and check_compile_commands(root, file) yield
+one line for each broken rule.
 """
 
 import json
@@ -39,6 +39,9 @@ CORE = ("model", "sim", "ask")  # knows no command line
 # What other programs' settings are called; attnsim has no such flags.
 OTHERS_FLAGS = {"ask/frameworks.cpp"}
 
+# What programs offer which schedules, and published runs of schedules.
+KNOW_SCHEDULES = {"ask/frameworks.cpp", "reproduce", "tests"}
+
 SOURCES = (".hpp", ".cpp", ".cuh", ".cu")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 TOKEN = re.compile(r"""
@@ -49,6 +52,7 @@ TOKEN = re.compile(r"""
     | '(?:\\.|[^'\\\n])+'
     """, re.VERBOSE | re.DOTALL | re.MULTILINE)
 FLAG = re.compile(r"--[a-z]")
+DESCRIBED = re.compile(r'\.name = "([^"]+)"')  # in a schedule's description
 
 
 def folder_of(path):
@@ -114,6 +118,18 @@ def check_backends(root):
         for line in re.findall(r"^[ \t]*#[ \t]*if.*(?:WITH|HAS)_.*(?:" + "|".join(sorted(names)).upper() + ").*$",
                                (root / path).read_text(), re.MULTILINE):
             yield f"{path}: {line.strip()}"
+
+
+def check_schedules(root):
+    """Nothing is asked of a schedule's name: its file describes it."""
+    described = sources(root, "model/schedule/algorithms")
+    names = {name for path in described for name in DESCRIBED.findall((root / path).read_text())}
+    asked = re.compile(rf'(?:[=!]=|_with\()\s*"(?:{"|".join(sorted(names))})"')
+    for path in sources(root, *top_folders(root)):
+        if path.parts[0] in KNOW_SCHEDULES or str(path) in KNOW_SCHEDULES:
+            continue
+        for found in asked.findall((root / path).read_text()):
+            yield f"{path}: asks for a schedule by name: {found}"
 
 
 def check_compile_commands(root, commands):

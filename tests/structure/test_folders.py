@@ -21,6 +21,9 @@ class this_tree(unittest.TestCase):
     def test_back_ends_are_named_in_their_folders_alone(self):
         self.assertEqual(list(folders.check_backends(ROOT)), [])
 
+    def test_schedules_are_not_asked_by_name(self):
+        self.assertEqual(list(folders.check_schedules(ROOT)), [])
+
     def test_folders_say_what_may_enter_them(self):
         rooms = {room for room in folders.MAY_INCLUDE if room.startswith("model/")}
         for folder in (set(folders.top_folders(ROOT)) - {"docs"}) | rooms:  # docs/ has index.md
@@ -101,6 +104,15 @@ class a_broken_tree(unittest.TestCase):
             "cli/run.cpp: #if ATTNSIM_WITH_ABACUS",
             "kernels/abacus/backend.cpp: #if ATTNSIM_WITH_ABACUS",
             'kernels/backends.cpp: names the back end "abacus"',
+        ])
+
+    def test_asks_for_a_schedule_by_name(self):
+        self.write("model/schedule/algorithms/ring.cpp", 'algorithm a{.name = "ring"}; auto s = b.stream("ring");\n')
+        self.write("cli/a.cpp", 'auto s = "ring"; if (s.schedule == "ring" || name.ends_with("ring")) {}\n')
+        self.write("reproduce/b.cpp", 'if (s.schedule != "ring") {}\n')
+        self.assertEqual(list(folders.check_schedules(self.root)), [
+            'cli/a.cpp: asks for a schedule by name: == "ring"',
+            'cli/a.cpp: asks for a schedule by name: _with("ring"',
         ])
 
     def test_compiles_a_source_twice(self):

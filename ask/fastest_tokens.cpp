@@ -1,0 +1,56 @@
+#include "ask/fastest_tokens.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ask/predict.hpp"
+#include "model/cost/workload.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
+
+namespace attnsim::ask {
+namespace {
+
+/// With every layout that the sequence fits, the usual one first.
+std::vector<strategy> laid_out(const question& q, const attention& a, int ranks) {
+  const auto usual = complete(strategy_of(q, a), a, ranks);
+  const int chunks = ranks / usual.tensor_parallel;
+  std::vector<strategy> result;
+  for (const auto tokens :
+       {usual.tokens, token_layout::zigzag, token_layout::striped, token_layout::contiguous}) {
+    const bool seen = std::any_of(result.begin(), result.end(),
+                                  [&](const strategy& s) { return s.tokens == tokens; });
+    if (seen || padded_sequence(a.sequence, tokens, chunks, usual.ulysses) != a.sequence) continue;
+    auto asked = q;
+    asked.tokens = tokens;
+    result.push_back(strategy_of(asked, a));
+  }
+  return result;
+}
+
+}  // namespace
+
+strategy with_fastest_tokens(const question& q, const cluster& c, const attention& a, int ranks) {
+  check(a);
+  const bool open = !q.tokens && a.mask == mask_kind::causal && a.documents.empty();
+  const auto layouts = open ? laid_out(q, a, ranks) : std::vector<strategy>{};
+  if (layouts.empty()) return strategy_of(q, a);
+  const auto time_of = [&](const strategy& s, prediction_method by) {
+    return attnsim::predict(c, a, s, ranks, q.pass, by).time;
+  };
+  std::vector<std::pair<seconds, const strategy*>> estimates;
+  for (const auto& s : layouts) estimates.emplace_back(time_of(s, prediction_method::analytic), &s);
+  const auto sooner = [](const auto& x, const auto& y) { return x.first < y.first; };
+  std::stable_sort(estimates.begin(), estimates.end(), sooner);
+  auto fastest = estimates.front();
+  if (fastest.second == &layouts.front() || q.by == prediction_method::analytic)
+    return *fastest.second;
+  fastest.first = time_of(*fastest.second, q.by);
+  for (auto next = estimates.begin() + 1; next != estimates.end(); ++next) {
+    if (next->first >= fastest.first) break;
+    fastest = std::min(fastest, {time_of(*next->second, q.by), next->second}, sooner);
+  }
+  return *fastest.second;
+}
+
+}  // namespace attnsim::ask
