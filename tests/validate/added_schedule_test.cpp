@@ -97,9 +97,10 @@ TEST_F(added_schedule, computes_every_pair_once) {
 TEST_F(added_schedule, is_asked_for_like_any_other) {
   ask::question q{.cluster = "dgx-h100", .ranks = 8, .sequence = layer.sequence};
   ask::set(q, "schedule", "gather-apart");
+  ask::set(q, "tokens", "striped");
   const auto p = ask::predict(q, ask::cluster_of(q));
   EXPECT_EQ(p.chosen.schedule, "gather-apart");
-  EXPECT_EQ(p.chosen.tokens, token_layout::contiguous);
+  EXPECT_EQ(p.chosen.tokens, token_layout::striped);
   EXPECT_EQ(p.chosen.rows, 8);
   EXPECT_GT(p.time, seconds());
 }
