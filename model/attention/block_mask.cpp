@@ -13,6 +13,11 @@ namespace {
 
 using wide = __int128;
 
+std::int64_t floor_div(std::int64_t numerator, std::int64_t positive_divisor) {
+  const auto quotient = numerator / positive_divisor;
+  return quotient - (numerator % positive_divisor < 0);
+}
+
 wide ceil_div(wide numerator, wide positive_divisor) {
   const wide quotient = numerator / positive_divisor;
   return quotient + (numerator % positive_divisor > 0);
@@ -35,9 +40,23 @@ wide floor_sum(wide n, wide slope, wide offset, wide divisor) {
   return sum;
 }
 
+/// Pairs with key position <= query position - distance where both strides are equal: row i has clamp(i + lag + 1, 0, cols).
+std::int64_t pairs_behind_alike(const block_mask& mask, std::int64_t distance, std::int64_t rows,
+                                std::int64_t cols) {
+  const auto lag = floor_div(mask.query_first - mask.key_first - distance, mask.query_stride);
+  const auto first = std::clamp<std::int64_t>(-lag, 0, rows);
+  const auto full = std::clamp(cols - 1 - lag, first, rows);
+  const auto partial = full - first;
+  return partial * (lag + 1) + partial * (first + full - 1) / 2 + (rows - full) * cols;
+}
+
 /// Pairs with key position <= query position - distance. Row i has clamp(floor((slope * i + offset)
 /// / divisor) + 1, 0, cols) of them: none before row `first`, all from row `full` on.
-wide pairs_behind(const block_mask& mask, wide distance, wide rows, wide cols) {
+wide pairs_behind(const block_mask& mask, std::int64_t distance, std::int64_t rows,
+                  std::int64_t cols) {
+  constexpr std::int64_t small = std::int64_t{1} << 30;  // products fit 64 bits
+  if (mask.query_stride == mask.key_stride && rows <= small && cols <= small)
+    return pairs_behind_alike(mask, distance, rows, cols);
   const wide slope = mask.query_stride;
   const wide divisor = mask.key_stride;
   const wide offset = wide{mask.query_first} - mask.key_first - distance;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "model/named.hpp"
@@ -18,9 +19,11 @@ constexpr name_table<token_layout, 4> layouts{{{token_layout::contiguous, "conti
 struct placed_range {
   token_range tokens;
   std::int64_t offset;
-  std::int64_t document = 0;
+  std::size_t document = 0;  ///< its number in the list
   std::int64_t step = 1;
 };
+
+using placed_ranges = std::vector<placed_range>;
 
 std::int64_t last(const token_range& r) {
   return r.first + (r.count - 1) * r.stride;
@@ -32,23 +35,70 @@ std::int64_t count_before(const token_range& r, std::int64_t end) {
   return std::min(r.count, (end - 1 - r.first) / r.stride + 1);
 }
 
-/// Joined ranges, cut where documents end, without the padding.
-std::vector<placed_range> placed(const token_set& set, const std::vector<std::int64_t>& bounds) {
-  std::vector<placed_range> result;
+/// The parts of joined ranges that lie in the documents, by document, in each as they lie in memory.
+placed_ranges placed(const token_set& set, const std::vector<token_document>& documents) {
+  placed_ranges result;
   std::int64_t offset = 0;
   for (const auto& r : joined(set)) {
-    const auto next = std::upper_bound(bounds.begin(), bounds.end(), r.first);
-    std::int64_t done = 0;
-    for (auto end = next; end != bounds.end() && done < r.count; ++end) {
-      const auto count = count_before(r, *end) - done;
+    auto d = std::partition_point(documents.begin(), documents.end(),
+                                  [&](const token_document& one) { return one.end <= r.first; });
+    for (; d != documents.end() && d->begin <= last(r); ++d) {
+      const auto before = count_before(r, d->begin), count = count_before(r, d->end) - before;
       if (count == 0) continue;
-      result.push_back(
-          {{r.first + done * r.stride, count, r.stride}, offset + done, end - bounds.begin()});
-      done += count;
+      result.push_back({{r.first + before * r.stride, count, r.stride},
+                        offset + before,
+                        static_cast<std::size_t>(d - documents.begin())});
     }
     offset += r.count;
   }
+  const auto by_document = [](const placed_range& a, const placed_range& b) {
+    return a.document < b.document;
+  };
+  if (!std::is_sorted(result.begin(), result.end(), by_document))
+    std::stable_sort(result.begin(), result.end(), by_document);
   return result;
+}
+
+/// Calls `both` with the queries and the keys of each document that has both.
+template <typename Both>
+void each_document(const placed_ranges& queries, const placed_ranges& keys, const Both& both) {
+  const auto end_of = [](auto from, const placed_ranges& all) {
+    return std::find_if(from, all.end(),
+                        [&](const placed_range& r) { return r.document != from->document; });
+  };
+  auto q = queries.begin();
+  auto k = keys.begin();
+  while (q != queries.end() && k != keys.end()) {
+    const auto of_query = q->document, of_key = k->document;
+    const auto q_end = end_of(q, queries), k_end = end_of(k, keys);
+    if (of_query == of_key) both(std::span(q, q_end), std::span(k, k_end));
+    if (of_query <= of_key) q = q_end;
+    if (of_key <= of_query) k = k_end;
+  }
+}
+
+/// [first, end) of documents, by their numbers.
+using document_range = std::pair<std::size_t, std::size_t>;
+
+/// Those between the first and the last token of each range: ascending, apart from each other.
+std::vector<document_range> documents_of(const token_set& set,
+                                         const std::vector<std::int64_t>& bounds) {
+  const auto place_of = [&](std::int64_t token) {
+    return static_cast<std::size_t>(std::upper_bound(bounds.begin() + 1, bounds.end(), token) -
+                                    bounds.begin() - 1);
+  };
+  std::vector<document_range> all, apart;
+  for (const auto& r : set)
+    all.emplace_back(place_of(r.first), std::min(place_of(last(r)) + 1, bounds.size() - 1));
+  std::sort(all.begin(), all.end());
+  for (const auto& [first, end] : all) {
+    if (!apart.empty() && first <= apart.back().second) {
+      apart.back().second = std::max(apart.back().second, end);
+    } else {
+      apart.emplace_back(first, end);
+    }
+  }
+  return apart;
 }
 
 /// The `parts` interleaved subsequences of a range.
@@ -104,8 +154,8 @@ bool same_cols(const tile& a, const tile& b) {
   return a.col_first == b.col_first && a.cols == b.cols && a.col_step == b.col_step;
 }
 
-/// Joins full tiles side by side, then one below the other.
-std::vector<tile> merged(std::vector<tile> tiles) {
+/// Full tiles side by side become one.
+std::vector<tile> joined_beside(const std::vector<tile>& tiles) {
   std::vector<tile> wide;
   for (const auto& t : tiles) {
     const bool extends = !wide.empty() && !t.mask.causal && !wide.back().mask.causal &&
@@ -117,19 +167,24 @@ std::vector<tile> merged(std::vector<tile> tiles) {
       wide.push_back(t);
     }
   }
-  std::vector<tile> result;
-  for (const auto& t : wide) {
-    const auto above = std::find_if(result.begin(), result.end(), [&](const tile& r) {
-      return !t.mask.causal && !r.mask.causal && same_cols(r, t) && r.row_step == 1 &&
-             t.row_step == 1 && r.row_first + r.rows == t.row_first;
+  return wide;
+}
+
+/// Full tiles one below the other become one.
+std::vector<tile> joined_below(const std::vector<tile>& tiles) {
+  std::vector<tile> high;
+  for (const auto& t : tiles) {
+    const auto above = std::find_if(high.begin(), high.end(), [&](const tile& r) {
+      return r.row_first + r.rows == t.row_first && !t.mask.causal && !r.mask.causal &&
+             same_cols(r, t) && r.row_step == 1 && t.row_step == 1;
     });
-    if (above != result.end()) {
+    if (above != high.end()) {
       above->rows += t.rows;
     } else {
-      result.push_back(t);
+      high.push_back(t);
     }
   }
-  return result;
+  return high;
 }
 
 bool is_ascending(const token_set& set) {
@@ -139,29 +194,65 @@ bool is_ascending(const token_set& set) {
 }
 
 /// Ascending tokens against themselves: whatever the gaps, row i of a document sees its columns up to i.
-std::vector<tile> self_tiles(const std::vector<placed_range>& ranges) {
-  std::vector<tile> tiles;
-  std::int64_t document = -1;
-  for (const auto& r : ranges) {
-    if (r.document != std::exchange(document, r.document))
-      tiles.push_back({.row_first = r.offset, .col_first = r.offset, .mask = {.causal = true}});
-    tiles.back().rows += r.tokens.count;
-    tiles.back().cols += r.tokens.count;
-  }
-  return tiles;
+tile self_tile(std::span<const placed_range> ranges, held_results held, std::int64_t times) {
+  const auto first = ranges.front().offset;
+  tile t{.row_first = first,
+         .col_first = first,
+         .mask = {.causal = true},
+         .times = times,
+         .adds_rows = held.rows,
+         .adds_cols = held.cols};
+  for (const auto& r : ranges) t.rows += r.tokens.count;
+  t.cols = t.rows;
+  return t;
 }
 
-/// Calls `pair` with each two ranges of one document, in the order of the queries, then of the keys.
-template <typename Pair>
-void each_pair(const std::vector<placed_range>& queries, std::vector<placed_range> keys,
-               const Pair& pair) {
-  const auto before = [](const placed_range& a, const placed_range& b) {
-    return a.document < b.document;
-  };
-  std::stable_sort(keys.begin(), keys.end(), before);
+bool rows_overlap(const tile& a, const tile& b) {
+  return a.row_first < b.row_first + b.rows * b.row_step &&
+         b.row_first < a.row_first + a.rows * a.row_step &&
+         (a.row_step != b.row_step || a.row_step == 1 ||
+          a.row_first % a.row_step == b.row_first % b.row_step);
+}
+
+bool cols_overlap(const tile& a, const tile& b) {
+  return a.col_first < b.col_first + b.cols * b.col_step &&
+         b.col_first < a.col_first + a.cols * a.col_step &&
+         (a.col_step != b.col_step || a.col_step == 1 ||
+          a.col_first % a.col_step == b.col_first % b.col_step);
+}
+
+/// Marks the tiles that meet rows or columns an earlier one has written; most meet the latest, or none has come so far.
+void mark_accumulation(std::vector<tile>& tiles, held_results held) {
+  std::int64_t rows_end = 0, cols_end = 0;
+  for (auto t = tiles.begin(); t != tiles.end(); ++t) {
+    const auto earlier = std::make_reverse_iterator(t);
+    t->adds_rows = held.rows || (t->row_first < rows_end &&
+                                 std::any_of(earlier, tiles.rend(), [&](const tile& other) {
+                                   return rows_overlap(other, *t);
+                                 }));
+    t->adds_cols = held.cols || (t->col_first < cols_end &&
+                                 std::any_of(earlier, tiles.rend(), [&](const tile& other) {
+                                   return cols_overlap(other, *t);
+                                 }));
+    rows_end = std::max(rows_end, t->row_first + t->rows * t->row_step);
+    cols_end = std::max(cols_end, t->col_first + t->cols * t->col_step);
+  }
+}
+
+/// The calls for the ranges of one document.
+void append_document(std::vector<tile>& all, std::span<const placed_range> queries,
+                     std::span<const placed_range> keys, const attention& a, bool staircase,
+                     held_results held, std::int64_t times) {
+  std::vector<tile> tiles;
   for (const auto& q : queries) {
-    const auto [first, last] = std::equal_range(keys.begin(), keys.end(), q, before);
-    for (auto k = first; k != last; ++k) pair(q, *k);
+    for (const auto& k : keys) append_tiles(tiles, q, k, a, staircase);
+  }
+  if (keys.size() > 1) tiles = joined_beside(tiles);
+  if (queries.size() > 1) tiles = joined_below(tiles);
+  mark_accumulation(tiles, held);
+  for (auto& t : tiles) {
+    t.times = times;
+    all.push_back(t);
   }
 }
 
@@ -261,23 +352,50 @@ token_set ascending(const token_set& set) {
   return {{sorted[0].first, sorted[0].count * n, gap}};
 }
 
+std::vector<token_document> shared_documents(const token_set& queries, const token_set& keys,
+                                             const std::vector<std::int64_t>& bounds) {
+  const auto of_queries = documents_of(queries, bounds), of_keys = documents_of(keys, bounds);
+  std::vector<token_document> shared;
+  auto q = of_queries.begin(), k = of_keys.begin();
+  while (q != of_queries.end() && k != of_keys.end()) {
+    const auto end = std::min(q->second, k->second);
+    for (auto d = std::max(q->first, k->first); d < end; ++d)
+      shared.push_back({bounds[d], bounds[d + 1]});
+    ++(q->second < k->second ? q : k);
+  }
+  return shared;
+}
+
+std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention& a,
+                               bool staircase, const std::vector<token_document>& documents,
+                               held_results held) {
+  const bool triangles = a.mask == mask_kind::causal && a.window == 0;
+  const bool self = triangles && queries == keys && is_ascending(queries);
+  const auto key_ranges = placed(keys, documents);
+  std::vector<tile> all;
+  each_document(placed(queries, documents), key_ranges, [&](const auto& rows, const auto& cols) {
+    const auto times = documents[rows.front().document].times;
+    if (self) return all.push_back(self_tile(rows, held, times));
+    append_document(all, rows, cols, a, staircase, held, times);
+  });
+  return all;
+}
+
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention& a,
                                bool staircase) {
-  const auto bounds = document_bounds(a);
-  const auto rows = placed(queries, bounds);
-  const bool triangles = a.mask == mask_kind::causal && a.window == 0;
-  if (triangles && queries == keys && is_ascending(queries)) return self_tiles(rows);
-  std::vector<tile> tiles;
-  each_pair(rows, placed(keys, bounds),
-            [&](const auto& q, const auto& k) { append_tiles(tiles, q, k, a, staircase); });
-  return merged(std::move(tiles));
+  return kernel_tiles(queries, keys, a, staircase,
+                      shared_documents(queries, keys, document_bounds(a)));
 }
 
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention& a) {
-  const auto bounds = document_bounds(a);
+  const auto documents = shared_documents(queries, keys, document_bounds(a));
+  const auto key_ranges = placed(keys, documents);
   std::int64_t total = 0;
-  each_pair(placed(queries, bounds), placed(keys, bounds),
-            [&](const auto& q, const auto& k) { total += make_tile(q, k, a).pairs(); });
+  each_document(placed(queries, documents), key_ranges, [&](const auto& rows, const auto& cols) {
+    for (const auto& q : rows) {
+      for (const auto& k : cols) total += make_tile(q, k, a).pairs();
+    }
+  });
   return total;
 }
 

@@ -58,22 +58,42 @@ token_set joined(const token_set&);
 /// The same tokens in ascending order of position, as few ranges as possible: interleaved strides become one range.
 token_set ascending(const token_set&);
 
+/// Consecutive tokens that see each other only, and in how many places such tokens have the same tiles.
+struct token_document {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t times = 1;
+};
+
+/// The documents that may have tokens of both sets, ascending. `bounds`: of document_bounds().
+std::vector<token_document> shared_documents(const token_set& queries, const token_set& keys,
+                                             const std::vector<std::int64_t>& bounds);
+
 /// One kernel call: rows row_first, row_first + row_step, ... of the query block against columns of the key block.
 struct tile {
   std::int64_t row_first = 0, rows = 0, row_step = 1;
   std::int64_t col_first = 0, cols = 0, col_step = 1;
   block_mask mask;
+  std::int64_t times = 1;  ///< as its document
   bool adds_rows = false;  ///< o, lse or d_q of its rows already hold something
   bool adds_cols = false;  ///< d_k, d_v of its columns already hold something
 
   std::int64_t pairs() const { return visible_pairs(mask, rows, cols); }
 };
 
-/// The kernel calls that compute attention of `queries` to `keys`: nothing where no key is visible, one call where the
-/// whole rectangle is; rectangles of neighbouring ranges are merged. A causal call needs equal strides on both sides;
-/// where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
-/// tokens against themselves (a zigzag chunk's own pair) are one causal call a document. Documents are tiles of their own, as a
-/// variable-length kernel has them in one call.
+/// What the results of a kernel's first call already hold.
+struct held_results {
+  bool rows = false, cols = false;
+};
+
+/// The kernel calls that compute attention of `queries` to `keys` in some documents: nothing where no key is visible, one
+/// call where the whole rectangle is; rectangles of neighbouring ranges are merged. A causal call needs equal strides on both
+/// sides; where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
+/// tokens against themselves (a zigzag chunk's own pair) are one causal call a document. Documents are tiles of their own,
+/// as a variable-length kernel has them in one call.
+std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
+                               bool staircase, const std::vector<token_document>& documents,
+                               held_results = {});
+/// The same in all documents.
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
                                bool staircase);
 

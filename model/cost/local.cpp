@@ -29,10 +29,10 @@ void set_to_mean_loop(kernel_call& call, const std::vector<tile>& tiles) {
   std::int64_t area = 0;
   call.rows = call.cols = call.pairs = 0;
   for (const auto& t : tiles) {
-    area += t.rows * t.cols;
-    call.rows += t.rows;
-    call.cols += t.cols;
-    call.pairs += t.pairs();
+    area += t.times * t.rows * t.cols;
+    call.rows += t.times * t.rows;
+    call.cols += t.times * t.cols;
+    call.pairs += t.times * t.pairs();
   }
   auto& loop = call.pass == pass_kind::forward ? call.cols : call.rows;
   const auto parallel = call.pass == pass_kind::forward ? call.rows : call.cols;
@@ -62,7 +62,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
                    .kv_heads = heads.keys,
                    .head_dim = a.head_dim,
                    .dtype = a.dtype};
-  const auto tiles = workload_.tiles(op, rank);
+  const auto tiles = workload_.counted_tiles(op, rank);
   cost total{.known = true};
   const auto add_call = [&] {
     total.time += kernel_time(device_, kernel_, call, start_);
@@ -73,8 +73,9 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   };
   for (const auto& t : tiles) {
     const auto use = workload_.accumulation_of(op, t);
-    if (use.count > 0) total.time += device_.memory_time(use.traffic, use.count);
-    total.memory += use;
+    if (use.count > 0)
+      total.time += device_.memory_time(use.traffic, use.count) * static_cast<double>(t.times);
+    total.memory += use * t.times;
     if (!a.documents.empty()) continue;
     call.rows = t.rows;
     call.cols = t.cols;

@@ -11,32 +11,6 @@
 namespace attnsim {
 namespace {
 
-bool rows_overlap(const tile& a, const tile& b) {
-  return a.row_first < b.row_first + b.rows * b.row_step &&
-         b.row_first < a.row_first + a.rows * a.row_step &&
-         (a.row_step != b.row_step || a.row_step == 1 ||
-          a.row_first % a.row_step == b.row_first % b.row_step);
-}
-
-bool cols_overlap(const tile& a, const tile& b) {
-  return a.col_first < b.col_first + b.cols * b.col_step &&
-         b.col_first < a.col_first + a.cols * a.col_step &&
-         (a.col_step != b.col_step || a.col_step == 1 ||
-          a.col_first % a.col_step == b.col_first % b.col_step);
-}
-
-/// Marks the tiles that meet rows or columns an earlier one has written; most meet the latest.
-void mark_accumulation(std::vector<tile>& tiles, bool rows_hold, bool cols_hold) {
-  for (auto t = tiles.rbegin(); t != tiles.rend(); ++t) {
-    t->adds_rows = rows_hold || std::any_of(t + 1, tiles.rend(), [&](const tile& earlier) {
-                     return rows_overlap(earlier, *t);
-                   });
-    t->adds_cols = cols_hold || std::any_of(t + 1, tiles.rend(), [&](const tile& earlier) {
-                     return cols_overlap(earlier, *t);
-                   });
-  }
-}
-
 bool adds(const tile& t, const operand& result) {
   return is_key_side(result.what) ? t.adds_cols : t.adds_rows;
 }
@@ -129,7 +103,12 @@ void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
 
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase,
                    merge_kind merges)
-    : schedule_(&s), attention_(a), layout_(layout), staircase_(staircase), merges_(merges) {
+    : schedule_(&s),
+      attention_(a),
+      layout_(layout),
+      staircase_(staircase),
+      merges_(merges),
+      documents_(document_bounds(a), s.chunk_total() / s.chunks_in_slot(head_form::share)) {
   check(a);
   const int parts = s.grid.extent_of(s.head_axis);
   require_layout(a, layout, s.chunk_total(), parts);
@@ -222,13 +201,24 @@ byte_count workload::bytes_sent(int rank) const {
   return total;
 }
 
-std::vector<tile> workload::tiles(const operation& op, int rank) const {
-  auto result = kernel_tiles(tokens(rank, find(op.reads, tensor::q)),
-                             tokens(rank, find(op.reads, tensor::k)), attention_, staircase_);
+std::vector<tile> workload::tiles_of(const operation& op, int rank, documents which) const {
   const bool forward = op.kind == op_kind::attention;
-  mark_accumulation(result, contains(op.reads, forward ? tensor::o : tensor::d_q),
-                    !forward && contains(op.reads, tensor::d_k));
-  return result;
+  const held_results held{.rows = contains(op.reads, forward ? tensor::o : tensor::d_q),
+                          .cols = !forward && contains(op.reads, tensor::d_k)};
+  const auto queries = tokens(rank, find(op.reads, tensor::q));
+  const auto keys = tokens(rank, find(op.reads, tensor::k));
+  const auto in = which == documents::each
+                      ? shared_documents(queries, keys, document_bounds(attention_))
+                      : documents_.shared(queries, keys);
+  return kernel_tiles(queries, keys, attention_, staircase_, in, held);
+}
+
+std::vector<tile> workload::tiles(const operation& op, int rank) const {
+  return tiles_of(op, rank, documents::each);
+}
+
+std::vector<tile> workload::counted_tiles(const operation& op, int rank) const {
+  return tiles_of(op, rank, documents::counted);
 }
 
 int workload::tile_variant(const operation& op, int rank) const {
@@ -362,7 +352,8 @@ byte_count workload::scratch_bytes() const {
       if (const int variant = tile_variant(op, rank); variant >= 0) {
         if (std::exchange(seen[variant], true)) continue;
       }
-      for (const auto& t : tiles(op, rank)) largest = std::max(largest, scratch_bytes(op, t));
+      for (const auto& t : counted_tiles(op, rank))
+        largest = std::max(largest, scratch_bytes(op, t));
     }
   }
   return largest;

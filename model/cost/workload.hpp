@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/attention/attention.hpp"
+#include "model/attention/document_kinds.hpp"
 #include "model/attention/heads.hpp"
 #include "model/attention/tokens.hpp"
 #include "model/schedule/schedule.hpp"
@@ -24,6 +25,10 @@ struct memory_calls {
     count += other.count;
     additions += other.additions;
     return *this;
+  }
+  friend memory_calls operator*(memory_calls use, std::int64_t times) {
+    return {use.traffic * times, static_cast<int>(use.count * times),
+            static_cast<int>(use.additions * times)};
   }
 };
 
@@ -67,6 +72,8 @@ class workload {
 
   /// The kernel calls of an attention operation on `rank`, with adds_rows and adds_cols set.
   std::vector<tile> tiles(const operation&, int rank) const;
+  /// The same, but of documents that are alike one, with the times that there are.
+  std::vector<tile> counted_tiles(const operation&, int rank) const;
   /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
   /// -1 when only tiles() itself can tell.
   int tile_variant(const operation&, int rank) const;
@@ -104,6 +111,8 @@ class workload {
  private:
   std::int64_t merge_bytes(tensor, head_form) const;
   std::int64_t merge_scratch(tensor, head_form) const;
+  enum class documents { each, counted };
+  std::vector<tile> tiles_of(const operation&, int rank, documents) const;
   token_set tokens_of_chunk(int chunk) const;
   token_set tokens_of_slot(int slot) const;
 
@@ -113,6 +122,7 @@ class workload {
   bool staircase_;
   merge_kind merges_;
   bool even_heads_;
+  document_kinds documents_;
   std::array<head_range, 3> slot_heads_;  ///< the largest share of any rank, by form
 };
 
