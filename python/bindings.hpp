@@ -17,6 +17,12 @@ namespace attnsim::python {
 
 namespace py = pybind11;
 
+/// A cluster, and how it was asked for.
+struct asked_cluster : cluster {
+  ask::question asked;
+  bool is_text = false;  ///< `asked.cluster` is a cluster file itself, not its name
+};
+
 /// A strategy as asked for, some of which depends on the mask; or as chosen by a plan or prediction.
 struct wanted_strategy {
   ask::question asked;
@@ -34,14 +40,26 @@ struct wanted_strategy {
   }
 };
 
-/// As one would write it; empty for None.
-std::string text_of(const py::handle&);
+/// As one would write it; empty for None. Lists and tuples with `between` between their items.
+std::string text_of(const py::handle&, const char* between = ",");
 
 /// Reads a keyword's value into the field of that name; None leaves it as it is.
 void set(ask::question&, const char* field, const py::handle& value);
 
 /// All devices for None. Throws infeasible when the cluster has fewer.
 int ranks_of(const cluster&, const py::handle& ranks);
+
+/// An argument of a class of ours. Throws TypeError that names the keyword.
+template <typename T>
+const T& required(const py::object& value, const char* keyword) {
+  if (py::isinstance<T>(value)) return value.cast<const T&>();
+  throw py::type_error(std::string(keyword) + ": expected an attnsim." +
+                       py::type::of<T>().attr("__name__").template cast<std::string>() + ", not " +
+                       py::repr(value).cast<std::string>());
+}
+
+/// Throws TypeError for keywords that a function or class of the module does not have, with the one that may be meant.
+void refuse(const py::kwargs& unknown, const char* function);
 
 /// A pandas.DataFrame.
 py::object frame_of(const py::dict& columns);

@@ -5,14 +5,23 @@
 namespace attnsim::python {
 namespace {
 
-using located_file = std::pair<py::object, const cluster*>;
+measurement_set read_set(const py::handle& measured) {
+  if (!py::isinstance<py::sequence>(measured) || py::len(measured) != 2)
+    throw py::type_error("measurements: expected pairs of a file and its Cluster, not " +
+                         py::repr(measured).cast<std::string>());
+  const auto pair = measured.cast<py::sequence>();
+  const auto path = text_of(pair[0]);
+  const py::object on = pair[1];
+  return {path, read_measurements(path),
+          on.is_none() ? nullptr : &required<asked_cluster>(on, "measurements")};
+}
 
-calibration calibrate_from(const std::string& device, const std::vector<located_file>& measured) {
+calibration calibrate_from(const py::object& profile, const py::iterable& measured,
+                           const py::kwargs& unknown) {
+  refuse(unknown, "calibrate");
+  const auto device = text_of(profile);
   std::vector<measurement_set> sets;
-  for (const auto& [file, on] : measured) {
-    const auto path = text_of(file);
-    sets.push_back({path, read_measurements(path), on});
-  }
+  for (const auto& one : measured) sets.push_back(read_set(one));
   const py::gil_scoped_release others_may_run;
   try {
     return calibrate(read_device_file(device), sets);

@@ -1,15 +1,23 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <regex>
 
 #include "model/error.hpp"
+#include "model/printable.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "model/spelling.hpp"
 #include "python/bindings.hpp"
 
 namespace attnsim::python {
 
-std::string text_of(const py::handle& value) {
+std::string text_of(const py::handle& value, const char* between) {
   if (value.is_none()) return "";
   if (py::isinstance<py::bool_>(value)) return value.cast<bool>() ? "true" : "false";
-  return py::str(value);
+  if (py::isinstance<py::str>(value) || !py::isinstance<py::iterable>(value)) return py::str(value);
+  std::string all;
+  for (const auto& item : value) all += (all.empty() ? "" : between) + text_of(item, between);
+  return all;
 }
 
 int ranks_of(const cluster& c, const py::handle& ranks) {
@@ -22,6 +30,27 @@ void set(ask::question& q, const char* field, const py::handle& value) {
   if (!value.is_none()) ask::set(q, field, text_of(value));
 }
 
+/// The names before colons in the first line of its documentation: "predict(cluster: object, ...".
+std::vector<std::string> keywords_of(const char* function) {
+  py::object documented = py::module_::import("attnsim._attnsim").attr(function);
+  if (py::isinstance<py::type>(documented)) documented = documented.attr("__init__");
+  const std::string text = py::str(documented.attr("__doc__"));
+  const auto line = text.substr(0, text.find('\n'));
+  const std::regex keyword(R"((\w+): )");
+  std::vector<std::string> names;
+  for (std::sregex_iterator k(line.begin(), line.end(), keyword), end; k != end; ++k)
+    names.push_back(k->str(1));
+  std::erase(names, "self");
+  return names;
+}
+
+void refuse(const py::kwargs& unknown, const char* function) {
+  if (unknown.empty()) return;
+  const std::string name = py::str(unknown.begin()->first);
+  throw py::type_error(fmt::format("{}() has no argument {}{}", function, name,
+                                   did_you_mean(name, keywords_of(function))));
+}
+
 namespace {
 
 /// A field's keyword has an underscore where the field's name has a dash; pass is a word of the language.
@@ -30,7 +59,7 @@ std::string worded(const Error& e) {
   auto keyword = e.field();
   std::replace(keyword.begin(), keyword.end(), '-', '_');
   if (keyword == "pass") keyword = "pass_";
-  return keyword + std::string(e.what()).substr(e.field().size());
+  return printable(keyword + std::string(e.what()).substr(e.field().size()));
 }
 
 void translate(std::exception_ptr thrown) {
@@ -63,6 +92,7 @@ PYBIND11_MODULE(_attnsim, m) {
   bind_predictions(m);
   bind_timelines(m);
   bind_calibrations(m);
+  m.attr("__version__") = ATTNSIM_VERSION;
   m.def("clusters", &attnsim::shipped_clusters, "Names of the shipped clusters.");
   m.def("devices", &attnsim::shipped_devices, "Names of the shipped device profiles.");
   m.def("hosts", &attnsim::shipped_hosts, "Names of the shipped host profiles.");

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "ask/planner.hpp"
 #include "python/figures.hpp"
+#include "python/interruptible.hpp"
 #include "report/results.hpp"
 
 namespace attnsim::python {
@@ -11,27 +14,42 @@ py::object dict_of(const prediction& p) {
   return py::module_::import("json").attr("loads")(report::to_json(p).dump());
 }
 
-ask::question with_pass(ask::question q, const std::string& pass) {
-  ask::set(q, "pass", pass);
-  return q;
-}
-
-prediction predict_one(const cluster& c, const attention& a, const wanted_strategy& s,
-                       const py::object& ranks, const std::string& pass, const std::string& by) {
+prediction predict_one(const py::object& on, const py::object& attention_layer,
+                       const py::object& with, const py::object& ranks, const py::object& pass,
+                       const py::object& by, const py::kwargs& unknown) {
+  refuse(unknown, "predict");
+  const auto& c = required<asked_cluster>(on, "cluster");
+  const auto& a = required<attention>(attention_layer, "attention");
+  const auto& s = required<wanted_strategy>(with, "strategy");
   const int n = ranks_of(c, ranks);
+  ask::question q;
+  set(q, "pass", pass);
+  set(q, "by", by);
   const py::gil_scoped_release others_may_run;
-  auto q = with_pass({}, pass);
-  ask::set(q, "by", by);
   return predict(c, a, s.on(c, a, n, q), n, q.pass, q.by);
 }
 
-plan_result plan_all(const cluster& c, const attention& a, const wanted_strategy& fixed,
-                     std::vector<std::string> schedules, const py::object& ranks,
-                     const std::string& pass) {
-  const int n = ranks_of(c, ranks);
-  const py::gil_scoped_release others_may_run;
-  const auto q = with_pass(fixed.asked, pass);
-  return plan(c, ask::plan_of(q, a, n, std::move(schedules)));
+std::vector<std::string> schedules_of(const py::object& names) {
+  std::vector<std::string> found;
+  std::istringstream list(text_of(names));
+  for (std::string name; std::getline(list, name, ',');) found.push_back(name);
+  return found;
+}
+
+plan_result plan_all(const py::object& on, const py::object& attention_layer,
+                     const py::object& fixed, const py::object& schedules, const py::object& ranks,
+                     const py::object& pass, const py::kwargs& unknown) {
+  refuse(unknown, "plan");
+  const auto& c = required<asked_cluster>(on, "cluster");
+  const auto& a = required<attention>(attention_layer, "attention");
+  auto q = required<wanted_strategy>(fixed, "strategy").asked;
+  set(q, "pass", pass);
+  const auto request = ask::plan_of(q, a, ranks_of(c, ranks), schedules_of(schedules));
+  return interruptible([&](const std::atomic<bool>& stop) {
+    return plan(c, request, [&](auto, auto) {
+      if (stop) throw std::runtime_error("stopped");
+    });
+  });
 }
 
 void bind_prediction(py::module_& m) {
@@ -47,6 +65,7 @@ void bind_prediction(py::module_& m) {
           "for predict and simulate")
       .def_readonly("passes", &prediction::passes, "in the order in which they run")
       .def("to_dict", &dict_of, "The object that attnsim predict --format json prints.")
+      .def("_repr_html_", [](const prediction& p) { return report::ranking_of({p}).html(); })
       .def("__repr__", [](const prediction& p) {
         return fmt::format("Prediction({} {}: {})", p.chosen.schedule, report::grid_of(p.chosen),
                            to_string(p.time));
@@ -80,6 +99,8 @@ void bind_plan(py::module_& m) {
             return py::module_::import("pandas").attr("json_normalize")(rows);
           },
           "A pandas.DataFrame with a row a candidate; columns as in Prediction.to_dict.")
+      .def("_repr_html_",
+           [](const plan_result& r) { return report::ranking_of(r.candidates).html(); })
       .def("__repr__", [](const plan_result& r) {
         return fmt::format("Plan({} candidates, best {} {})", r.candidates.size(),
                            r.candidates.at(0).chosen.schedule, to_string(r.candidates.at(0).time));
@@ -97,9 +118,8 @@ void bind_predictions(py::module_& m) {
         "Time, traffic and memory of one strategy on the first `ranks` devices (default: all).\n"
         "pass_: forward, backward, both or recompute; by: simulation or analytic.");
   m.def("plan", &plan_all, py::arg("cluster"), py::arg("attention"),
-        py::arg("strategy") = wanted_strategy(), py::kw_only(),
-        py::arg("schedules") = std::vector<std::string>(), py::arg("ranks") = py::none(),
-        py::arg("pass_") = "both",
+        py::arg("strategy") = wanted_strategy(), py::kw_only(), py::arg("schedules") = py::none(),
+        py::arg("ranks") = py::none(), py::arg("pass_") = "both",
         "The best schedules, grids, token layouts and placements, ranked. What `strategy` gives,\n"
         "but for its schedule, is kept; schedules: only these.");
 }

@@ -1,71 +1,138 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <memory>
+#include <sstream>
 
 #include "python/figures.hpp"
 
 namespace attnsim::python {
 namespace {
 
-cluster_overrides overrides_of(const py::object& nodes, const py::object& device,
-                               const py::object& host, const py::dict& set) {
+/// The fields that are given, by their names, as `read_fields` takes them.
+py::dict written_fields(const ask::question& q) {
+  py::dict texts;
+  for (const auto& f : ask::fields()) {
+    if (const auto text = f.write(q); !text.empty()) texts[py::str(std::string(f.name))] = text;
+  }
+  return texts;
+}
+
+ask::question read_fields(const py::dict& texts) {
   ask::question q;
+  for (const auto& [name, text] : texts) {
+    const auto& f = *ask::find_field(name.cast<std::string>());
+    std::istringstream lines(text.cast<std::string>());
+    std::string line;
+    if (f.is != ask::field::form::list) ask::set(q, f, lines.str());
+    while (f.is == ask::field::form::list && std::getline(lines, line)) ask::set(q, f, line);
+  }
+  return q;
+}
+
+asked_cluster read(const ask::question& q, bool is_text) {
+  return {is_text ? read_cluster(config_node::parse_text(q.cluster, "yaml"), q.overrides)
+                  : ask::cluster_of(q),
+          q, is_text};
+}
+
+asked_cluster make_cluster(const py::object& from, bool is_text, const py::object& nodes,
+                           const py::object& device, const py::object& host,
+                           const py::object& set) {
+  ask::question q{.cluster = text_of(from)};
   python::set(q, "nodes", nodes);
   python::set(q, "device", device);
   python::set(q, "host", host);
-  for (const auto& [key, value] : set) q.overrides.set.emplace_back(text_of(key), text_of(value));
-  return q.overrides;
+  if (!set.is_none() && !py::isinstance<py::dict>(set))
+    throw py::type_error("set: expected a dictionary of keys and values");
+  if (!set.is_none()) {
+    for (const auto& [key, value] : set.cast<py::dict>())
+      q.overrides.set.emplace_back(text_of(key), text_of(value));
+  }
+  return read(q, is_text);
 }
 
 void bind_cluster(py::module_& m) {
-  py::class_<cluster>(m, "Cluster",
-                      "Devices in nodes and the network that joins them, from a cluster file.")
+  py::class_<asked_cluster>(
+      m, "Cluster", "Devices in nodes and the network that joins them, from a cluster file.")
       .def(py::init([](const py::object& name, const py::object& nodes, const py::object& device,
-                       const py::object& host, const py::dict& set) {
-             return std::make_unique<cluster>(
-                 read_cluster(text_of(name), overrides_of(nodes, device, host, set)));
+                       const py::object& host, const py::object& set, const py::kwargs& unknown) {
+             refuse(unknown, "Cluster");
+             return make_cluster(name, false, nodes, device, host, set);
            }),
            py::arg("name"), py::kw_only(), py::arg("nodes") = py::none(),
            py::arg("device") = py::none(), py::arg("host") = py::none(),
-           py::arg("set") = py::dict(),
+           py::arg("set") = py::none(),
            "name: a shipped cluster (clusters()) or a file. host: what launches operations "
            "(hosts());\n"
            "without one launches take no time. set: keys of the file to override, by path, as\n"
            "{'nics.bandwidth': '800 Gb/s'}.")
       .def_static(
           "from_yaml",
-          [](const std::string& text, const py::object& nodes, const py::object& device,
-             const py::object& host, const py::dict& set) {
-            return std::make_unique<cluster>(read_cluster(config_node::parse_text(text, "yaml"),
-                                                          overrides_of(nodes, device, host, set)));
+          [](const py::object& text, const py::object& nodes, const py::object& device,
+             const py::object& host, const py::object& set, const py::kwargs& unknown) {
+            refuse(unknown, "Cluster");
+            return make_cluster(text, true, nodes, device, host, set);
           },
           py::arg("text"), py::kw_only(), py::arg("nodes") = py::none(),
-          py::arg("device") = py::none(), py::arg("host") = py::none(), py::arg("set") = py::dict(),
+          py::arg("device") = py::none(), py::arg("host") = py::none(), py::arg("set") = py::none(),
           "The same from the text of a cluster file.")
-      .def_readonly("name", &cluster::name)
-      .def_readonly("nodes", &cluster::nodes)
-      .def_readonly("devices_per_node", &cluster::devices_per_node)
-      .def_property_readonly("devices", &cluster::devices, "How many there are.")
-      .def_property_readonly("device", [](const cluster& c) { return c.device.name; })
+      .def(py::pickle(
+          [](const asked_cluster& c) {
+            return py::make_tuple(c.asked.cluster, c.is_text, written_fields(c.asked));
+          },
+          [](const py::tuple& state) {
+            auto q = read_fields(state[2]);
+            q.cluster = state[0].cast<std::string>();
+            return read(q, state[1].cast<bool>());
+          }))
+      .def_readonly("name", &asked_cluster::name)
+      .def_readonly("nodes", &asked_cluster::nodes)
+      .def_readonly("devices_per_node", &asked_cluster::devices_per_node)
       .def_property_readonly(
-          "host", [](const cluster& c) { return c.host.name; }, "Empty without one.")
+          "devices", [](const asked_cluster& c) { return c.devices(); }, "How many there are.")
+      .def_property_readonly("device", [](const asked_cluster& c) { return c.device.name; })
       .def_property_readonly(
-          "memory_bytes", [](const cluster& c) { return c.device.memory.value(); },
+          "host", [](const asked_cluster& c) { return c.host.name; }, "Empty without one.")
+      .def_property_readonly(
+          "memory_bytes", [](const asked_cluster& c) { return c.device.memory.value(); },
           "Of one device.")
       .def_property_readonly(
-          "peak_tflops", [](const cluster& c) { return c.device.peak_half.value() / 1e12; },
+          "peak_tflops", [](const asked_cluster& c) { return c.device.peak_half.value() / 1e12; },
           "Of one device in bf16, dense.")
-      .def("__repr__", [](const cluster& c) {
+      .def("__repr__", [](const asked_cluster& c) {
         return fmt::format("Cluster('{}', {} x {})", c.name, c.devices(), c.device.name);
       });
 }
 
-std::string documents_of(const py::object& documents) {
-  if (documents.is_none() || py::isinstance<py::str>(documents)) return text_of(documents);
-  return py::str(",")
-      .attr("join")(py::module_::import("builtins").attr("map")(py::type::of(py::str()), documents))
-      .cast<std::string>();
+std::int64_t read_pad_to(const py::object& value) {
+  const auto text = text_of(value);
+  try {
+    return parse_whole(text);
+  } catch (const std::invalid_argument& e) {
+    throw input_error(asked("pad-to"), text, e.what());
+  }
+}
+
+/// All members: one that is added makes this fail to compile.
+py::tuple state_of(const attention& a) {
+  const auto& [batch, heads, kv_heads, head_dim, sequence, padding, mask, window, dtype, documents,
+               notes] = a;
+  return py::make_tuple(batch, heads, kv_heads, head_dim, sequence, padding, name_of(mask), window,
+                        name_of(dtype), documents, notes);
+}
+
+attention attention_of(const py::tuple& state) {
+  const auto number = [&](int i) { return state[i].cast<std::int64_t>(); };
+  return {.batch = number(0),
+          .heads = number(1),
+          .kv_heads = number(2),
+          .head_dim = number(3),
+          .sequence = number(4),
+          .padding = number(5),
+          .mask = parse_mask(state[6].cast<std::string>()),
+          .window = number(7),
+          .dtype = parse_data_type(state[8].cast<std::string>()),
+          .documents = state[9].cast<std::vector<std::int64_t>>(),
+          .notes = state[10].cast<std::vector<std::string>>()};
 }
 
 void bind_attention(py::module_& m) {
@@ -78,7 +145,9 @@ void bind_attention(py::module_& m) {
       .def(py::init([](const py::object& seq, const py::object& heads, const py::object& kv_heads,
                        const py::object& head_dim, const py::object& model, const py::object& batch,
                        const py::object& mask, const py::object& window, const py::object& layer,
-                       const py::object& documents, const std::string& dtype, std::int64_t pad_to) {
+                       const py::object& documents, const py::object& dtype,
+                       const py::object& pad_to, const py::kwargs& unknown) {
+             refuse(unknown, "Attention");
              ask::question q;
              set(q, "seq", seq);
              set(q, "heads", heads);
@@ -89,10 +158,11 @@ void bind_attention(py::module_& m) {
              set(q, "mask", mask);
              set(q, "window", window);
              set(q, "layer", layer);
-             ask::set(q, "documents", documents_of(documents));
-             ask::set(q, "dtype", dtype);
-             q.pad = pad_to > 1;
-             return ask::problem_of(q, pad_to);
+             set(q, "documents", documents);
+             set(q, "dtype", dtype);
+             const auto unit = read_pad_to(pad_to);
+             q.pad = unit > 1;
+             return ask::problem_of(q, unit);
            }),
            py::arg("seq"), py::kw_only(), py::arg("heads") = py::none(),
            py::arg("kv_heads") = py::none(), py::arg("head_dim") = py::none(),
@@ -102,52 +172,91 @@ void bind_attention(py::module_& m) {
            "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
            "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
            "multiple of that.")
+      .def(py::pickle(&state_of, &attention_of))
       .def("__repr__", [](const attention& a) {
         return fmt::format("Attention({}, heads={}, kv_heads={}, head_dim={}, batch={}, mask='{}')",
                            a.sequence, a.heads, a.kv_heads, a.head_dim, a.batch, name_of(a.mask));
       });
 }
 
-std::string grid_text(const py::object& grid) {
-  if (!py::isinstance<py::tuple>(grid)) return text_of(grid);
-  const auto [rows, cols] = grid.cast<std::pair<int, int>>();
-  return fmt::format("{}x{}", rows, cols);
+/// Likewise.
+py::tuple state_of(const strategy& s) {
+  const auto& [schedule, rows, cols, ulysses, tensor_parallel, tokens, placement, kernel, order,
+               reduction, merges, partials, gradients, launch, start, block_cost] = s;
+  return py::make_tuple(schedule, rows, cols, ulysses, tensor_parallel, static_cast<int>(tokens),
+                        placement, kernel, static_cast<int>(order), static_cast<int>(reduction),
+                        static_cast<int>(merges), static_cast<int>(partials),
+                        static_cast<int>(gradients), static_cast<int>(launch),
+                        static_cast<int>(start), block_cost);
+}
+
+strategy strategy_of(const py::tuple& state) {
+  const auto number = [&](int i) { return state[i].cast<int>(); };
+  const auto text = [&](int i) { return state[i].cast<std::string>(); };
+  return {.schedule = text(0),
+          .rows = number(1),
+          .cols = number(2),
+          .ulysses = number(3),
+          .tensor_parallel = number(4),
+          .tokens = static_cast<token_layout>(number(5)),
+          .placement = text(6),
+          .kernel = text(7),
+          .order = static_cast<kv_order>(number(8)),
+          .reduction = static_cast<reduction_kind>(number(9)),
+          .merges = static_cast<merge_kind>(number(10)),
+          .partials = static_cast<precision>(number(11)),
+          .gradients = static_cast<precision>(number(12)),
+          .launch = static_cast<launch_order>(number(13)),
+          .start = static_cast<run_start>(number(14)),
+          .block_cost = state[15].cast<double>()};
 }
 
 void bind_strategy(py::module_& m) {
   py::class_<wanted_strategy>(
       m, "Strategy", "How attention is distributed; what is not given is the schedule's choice.")
-      .def(py::init([](const std::string& schedule, const py::object& grid,
-                       const py::object& ulysses, const py::object& tp, const py::object& tokens,
-                       const py::object& placement, const py::object& kernel,
-                       const py::object& kv_order, const py::object& reduction,
-                       const py::object& merges, const py::object& launch_order,
-                       const py::object& partials, const py::object& gradients) {
-             wanted_strategy wanted;
-             auto& q = wanted.asked;
-             ask::set(q, "schedule", schedule);
-             if (!grid.is_none()) ask::set(q, "grid", grid_text(grid));
-             set(q, "ulysses", ulysses);
-             set(q, "tp", tp);
-             set(q, "tokens", tokens);
-             set(q, "placement", placement);
-             set(q, "kernel", kernel);
-             set(q, "kv-order", kv_order);
-             set(q, "reduction", reduction);
-             set(q, "merges", merges);
-             set(q, "launch-order", launch_order);
-             set(q, "partials", partials);
-             set(q, "gradients", gradients);
-             return wanted;
-           }),
-           py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
-           py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
-           py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
-           py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
-           py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
-           py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
-           "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
-           "values.\nThe values are those of the flags of attnsim predict.")
+      .def(
+          py::init([](const py::object& schedule, const py::object& grid, const py::object& ulysses,
+                      const py::object& tp, const py::object& tokens, const py::object& placement,
+                      const py::object& kernel, const py::object& kv_order,
+                      const py::object& reduction, const py::object& merges,
+                      const py::object& launch_order, const py::object& partials,
+                      const py::object& gradients, const py::kwargs& unknown) {
+            refuse(unknown, "Strategy");
+            wanted_strategy wanted;
+            auto& q = wanted.asked;
+            set(q, "schedule", schedule);
+            if (!grid.is_none()) ask::set(q, "grid", text_of(grid, "x"));
+            set(q, "ulysses", ulysses);
+            set(q, "tp", tp);
+            set(q, "tokens", tokens);
+            set(q, "placement", placement);
+            set(q, "kernel", kernel);
+            set(q, "kv-order", kv_order);
+            set(q, "reduction", reduction);
+            set(q, "merges", merges);
+            set(q, "launch-order", launch_order);
+            set(q, "partials", partials);
+            set(q, "gradients", gradients);
+            return wanted;
+          }),
+          py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
+          py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
+          py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
+          py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
+          py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
+          py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
+          "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
+          "values.\nThe values are those of the flags of attnsim predict.")
+      .def(py::pickle(
+          [](const wanted_strategy& s) {
+            return py::make_tuple(written_fields(s.asked),
+                                  s.chosen ? py::object(state_of(*s.chosen)) : py::none());
+          },
+          [](const py::tuple& state) {
+            wanted_strategy s{.asked = read_fields(state[0])};
+            if (!state[1].is_none()) s.chosen = strategy_of(state[1]);
+            return s;
+          }))
       .def_property_readonly(
           "schedule",
           [](const wanted_strategy& s) { return s.chosen ? s.chosen->schedule : s.asked.schedule; })

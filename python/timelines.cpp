@@ -149,12 +149,17 @@ py::object loads_of(const simulation& s) {
   return frame_of(columns);
 }
 
-simulation simulate_all(const cluster& c, const attention& a, const wanted_strategy& s,
-                        const py::object& ranks, const std::string& pass) {
+simulation simulate_all(const py::object& on, const py::object& attention_layer,
+                        const py::object& with, const py::object& ranks, const py::object& pass,
+                        const py::kwargs& unknown) {
+  refuse(unknown, "simulate");
+  const auto& c = required<asked_cluster>(on, "cluster");
+  const auto& a = required<attention>(attention_layer, "attention");
+  const auto& s = required<wanted_strategy>(with, "strategy");
   const int n = ranks_of(c, ranks);
-  const py::gil_scoped_release others_may_run;
   ask::question q;
-  ask::set(q, "pass", pass);
+  set(q, "pass", pass);
+  const py::gil_scoped_release others_may_run;
   ask::predicted_run run(c, a, s.on(c, a, n, q), n, q.pass, prediction_method::simulation,
                          ask::recording::loads);
   return {&c, run.passes()};

@@ -15,7 +15,7 @@ if (_Path(__file__).parent / "topologies").is_dir():  # an installed package has
     _os.environ.setdefault("ATTNSIM_TOPOLOGIES", str(_Path(__file__).parent / "topologies"))
 
 from ._attnsim import (Attention, Calibration, Cluster, Infeasible, InputError, Pass, Plan, Prediction, Rejection,
-                       Strategy, Timeline, calibrate, clusters, devices, hosts, plan, predict, schedules, simulate)
+                       Strategy, Timeline, __version__, calibrate, clusters, devices, hosts, plan, predict, schedules, simulate)
 
 __all__ = ["Attention", "Calibration", "Cluster", "Infeasible", "InputError", "Pass", "Plan", "Prediction", "Rejection",
            "Strategy", "Timeline", "calibrate", "clusters", "devices", "hosts", "plan", "predict", "schedules",

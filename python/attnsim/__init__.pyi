@@ -3,6 +3,8 @@ from typing import Any, Literal, Mapping, NamedTuple, Sequence
 
 from pandas import DataFrame
 
+__version__: str
+
 PassName = Literal["forward", "backward", "both", "recompute"]
 
 class InputError(ValueError):
@@ -15,10 +17,10 @@ class Cluster:
     """Devices in nodes and the network that joins them, from a cluster file."""
 
     def __init__(self, name: str | PathLike[str], *, nodes: int | None = None, device: str | None = None,
-                 host: str | None = None, set: Mapping[str, object] = {}) -> None: ...
+                 host: str | None = None, set: Mapping[str, object] | None = None) -> None: ...
     @staticmethod
     def from_yaml(text: str, *, nodes: int | None = None, device: str | None = None,
-                  host: str | None = None, set: Mapping[str, object] = {}) -> Cluster: ...
+                  host: str | None = None, set: Mapping[str, object] | None = None) -> Cluster: ...
     @property
     def name(self) -> str: ...
     @property
@@ -268,7 +270,7 @@ class Calibration:
 def calibrate(device: str, measurements: Sequence[tuple[str | PathLike[str], Cluster]]) -> Calibration: ...
 def predict(cluster: Cluster, attention: Attention, strategy: Strategy = ..., *, ranks: int | None = None,
             pass_: PassName = "both", by: Literal["simulation", "analytic"] = "simulation") -> Prediction: ...
-def plan(cluster: Cluster, attention: Attention, strategy: Strategy = ..., *, schedules: Sequence[str] = ...,
+def plan(cluster: Cluster, attention: Attention, strategy: Strategy = ..., *, schedules: Sequence[str] | str | None = None,
          ranks: int | None = None, pass_: PassName = "both") -> Plan: ...
 def simulate(cluster: Cluster, attention: Attention, strategy: Strategy = ..., *, ranks: int | None = None,
              pass_: PassName = "both") -> Timeline: ...

@@ -4,10 +4,13 @@ import ast
 import inspect
 import json
 import os
+import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -61,6 +64,22 @@ class requests(unittest.TestCase):
             (lambda: attnsim.predict(cluster, layer, attnsim.Strategy("mesh", grid=(3, 3))), attnsim.Infeasible,
              "grid: '3x3': has 9 ranks, the cluster 8; feasible: 8x1, 4x2, 2x4, 1x8"),
             (lambda: attnsim.predict(cluster, layer, ranks=9), attnsim.Infeasible, "ranks: '9': "),
+            (lambda: attnsim.Cluster("dgx-h100", nodes=0), attnsim.InputError,
+             "nodes: '0': expected a whole number of at least 1"),
+            (lambda: attnsim.Cluster("dgx-h100", nodes=2.5), attnsim.InputError,
+             "nodes: '2.5': expected a whole number of at least 1"),
+            (lambda: attnsim.Attention("64K", heads=2.5), attnsim.InputError,
+             "heads: '2.5': expected a whole number of at least 1"),
+            (lambda: attnsim.Attention("64K", mask=3), attnsim.InputError, "mask: '3': expected one of: full, causal"),
+            (lambda: attnsim.Attention("64K", pad_to=0.5), attnsim.InputError,
+             "pad_to: '0.5': expected a whole number of at least 1"),
+            (lambda: attnsim.Strategy("mesh", grid=(2.5, 1)), attnsim.InputError,
+             "grid: '2.5x1': expected ROWSxCOLUMNS, such as 8x4"),
+            (lambda: attnsim.predict(cluster, layer, pass_="foward"), attnsim.InputError,
+             "pass_: 'foward': expected one of: forward, backward, both, recompute; did you mean forward?"),
+            (lambda: attnsim.plan(cluster, layer, schedules=["ringg"]), attnsim.InputError,
+             "schedule: 'ringg': expected one of: "),
+            (lambda: attnsim.Cluster("\33[2J"), attnsim.InputError, "cluster: '\\x1b[2J': expected a file or one of: "),
         ]
         for call, kind, message in cases:
             with self.subTest(message), self.assertRaises(kind) as caught:
@@ -68,6 +87,54 @@ class requests(unittest.TestCase):
             self.assertTrue(str(caught.exception).startswith(message), caught.exception)
             self.assertNotIn("\n", str(caught.exception))
             self.assertIsInstance(caught.exception, ValueError)
+
+    def test_arguments_of_other_kinds_are_type_errors(self):
+        cluster, layer = attnsim.Cluster("dgx-h100", nodes=1), attnsim.Attention("64K")
+        cases = [
+            (lambda: attnsim.Cluster("dgx-h100", node=1), "Cluster() has no argument node; did you mean nodes?"),
+            (lambda: attnsim.Attention("64K", hedas=8), "Attention() has no argument hedas; did you mean heads?"),
+            (lambda: attnsim.Strategy("ring", grd=(8, 1)), "Strategy() has no argument grd; did you mean grid?"),
+            (lambda: attnsim.predict(cluster, layer, rank=8), "predict() has no argument rank; did you mean ranks?"),
+            (lambda: attnsim.plan(cluster, layer, schedule="ring"),
+             "plan() has no argument schedule; did you mean schedules?"),
+            (lambda: attnsim.simulate(cluster, layer, unheard_of=8), "simulate() has no argument unheard_of"),
+            (lambda: attnsim.predict("dgx-h100", layer), "cluster: expected an attnsim.Cluster, not 'dgx-h100'"),
+            (lambda: attnsim.plan(cluster, "64K"), "attention: expected an attnsim.Attention, not '64K'"),
+            (lambda: attnsim.simulate(cluster, layer, "ring"), "strategy: expected an attnsim.Strategy, not 'ring'"),
+            (lambda: attnsim.Cluster("dgx-h100", set="a=b"), "set: expected a dictionary of keys and values"),
+            (lambda: attnsim.calibrate("h100-sxm5", ["fit.json"]),
+             "measurements: expected pairs of a file and its Cluster, not 'fit.json'"),
+        ]
+        for call, message in cases:
+            with self.subTest(message), self.assertRaises(TypeError) as caught:
+                call()
+            self.assertEqual(str(caught.exception), message)
+
+    def test_equal_questions_have_equal_answers(self):
+        layer = attnsim.Attention("128K", documents=["128K"], window="128K")
+        self.assertEqual((layer.documents, layer.window), ([], 0))
+        self.assertEqual(attnsim.Attention("128K", window=2**17 - 1).window, 2**17 - 1)
+        packed = attnsim.Attention("128K", documents=["96K", "32K"], window="96K")
+        self.assertEqual((packed.documents, packed.window), ([96 * 1024, 32 * 1024], 0))
+
+    def test_are_pickled(self):
+        cluster = attnsim.Cluster("nd-h100-v5", nodes=2, host="pytorch", set={"nics.bandwidth": "200 Gb/s",
+                                                                              "node.latency": "2 us"})
+        text = ("{name: mine, device: h100-sxm5, nodes: 4, devices_per_node: 1,"
+                " nics: {per_node: 1, bandwidth: 400 Gb/s, attach: one-per-device}, fabric: {kind: star}}")
+        layer = attnsim.Attention(1000, heads=16, kv_heads=8, window=128, pad_to=64)
+        strategy = attnsim.Strategy("attention2d", grid=(4, 4), tokens="striped", gradients="fp32")
+        chosen = attnsim.predict(cluster, layer, strategy).strategy
+        self.assertEqual(pickle.loads(pickle.dumps(attnsim.Cluster.from_yaml(text, nodes=3))).nodes, 3)
+        copied = [pickle.loads(pickle.dumps(one)) for one in (cluster, layer)]
+        self.assertEqual([repr(one) for one in copied], [repr(cluster), repr(layer)])
+        for one in strategy, chosen:
+            again = attnsim.predict(*copied, pickle.loads(pickle.dumps(one)))
+            self.assertEqual(again.to_dict(), attnsim.predict(cluster, layer, one).to_dict())
+
+    def test_version_is_the_programs(self):
+        printed = subprocess.run([PROGRAM, "--version"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(printed, f"attnsim {attnsim.__version__}\n")
 
 
 class predictions(unittest.TestCase):
@@ -120,6 +187,21 @@ class predictions(unittest.TestCase):
     def test_plan_keeps_what_is_given(self):
         plan = attnsim.plan(self.cluster, self.layer, attnsim.Strategy(grid="4x4", tokens="zigzag"), schedules=["mesh"])
         self.assertEqual({(p.grid, p.tokens) for p in plan.candidates}, {((4, 4), "zigzag")})
+
+    def test_notebooks_show_tables(self):
+        for shown in attnsim.predict(self.cluster, self.layer), attnsim.plan(self.cluster, self.layer):
+            page = shown._repr_html_()
+            self.assertTrue(page.startswith("<table>\n<thead><tr><th class=\"number\">#</th><th>schedule</th>"), page)
+            self.assertEqual(page.count("<tr>"), 1 + len(getattr(shown, "candidates", [shown])))
+
+    def test_control_c_ends_a_plan(self):
+        cluster = attnsim.Cluster("nd-h100-v5", nodes=128)
+        pressed = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        pressed.start()
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            attnsim.plan(cluster, attnsim.Attention("4M"))
+        self.assertLess(time.monotonic() - start, 30)
 
     def test_others_run_meanwhile(self):
         done = threading.Event()
