@@ -149,16 +149,16 @@ described configured(const config_node& root) {
   return m;
 }
 
+config_node list_of_models() {
+  return config_node::load(find_topology_file("", "models"));
+}
+
 described find_model(const std::string& model) {
   if (model.starts_with('{')) return configured(config_node::parse_text(model, "config.json"));
   std::error_code ignored;
   if (std::filesystem::exists(model, ignored)) return configured(config_node::load(model));
-  const auto list = config_node::load(find_topology_file("", "models"));
-  std::vector<std::string> names;
-  for (const auto& [key, shape] : list.entries()) {
-    if (key == model) return listed(key, shape);
-    names.push_back(key);
-  }
+  if (const auto list = list_of_models(); list.has(model)) return listed(model, list.at(model));
+  const auto names = known_models();
   throw input_error(asked("model"), model,
                     fmt::format("expected a config.json or one of: {}{}", fmt::join(names, ", "),
                                 did_you_mean(model, names)));
@@ -209,6 +209,12 @@ std::string_view name_of(layer_kind layer) {
 }
 layer_kind parse_layer(std::string_view text) {
   return find_value(layers, text);
+}
+
+std::vector<std::string> known_models() {
+  std::vector<std::string> names;
+  for (const auto& [name, shape] : list_of_models().entries()) names.push_back(name);
+  return names;
 }
 
 void use_model(attention& a, const std::string& model, layer_kind layer) {

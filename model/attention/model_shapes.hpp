@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/attention/attention.hpp"
 
@@ -30,5 +31,8 @@ layer_kind parse_layer(
 /// Throws input_error: an unknown name (lists the known ones), a key that is missing or malformed, a layer that the model
 /// does not have.
 void use_model(attention&, const std::string& model, layer_kind layer = layer_kind::full);
+
+/// The names of the list.
+std::vector<std::string> known_models();
 
 }  // namespace attnsim
