@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ask/predicted_run.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
@@ -33,6 +35,15 @@ void pad(attention& a, std::int64_t unit) {
   a.notes.push_back(fmt::format(
       "documents padded to multiples of {}: {} of {} tokens are padding and computed like others",
       unit, a.sequence - before, a.sequence));
+}
+
+/// One document that is the whole sequence; a window in which all of the longest document has room. So equal questions have
+/// equal answers.
+void drop_what_changes_nothing(attention& a) {
+  if (a.documents == std::vector{a.sequence}) a.documents.clear();
+  const auto longest =
+      a.documents.empty() ? a.sequence : *std::max_element(a.documents.begin(), a.documents.end());
+  if (a.mask == mask_kind::causal && a.window >= longest) a.window = 0;
 }
 
 /// The transposed order where it makes one kernel call of many.
@@ -81,6 +92,7 @@ attention layer_of(const question& q) {
 attention problem_of(const question& q, std::int64_t unit) {
   if (!q.sequence) throw input_error(asked("seq"), "is required");
   auto a = layer_of(q);
+  drop_what_changes_nothing(a);
   if (q.pad) pad(a, unit);
   check(a);
   return a;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
@@ -37,8 +38,11 @@ what_if parse_what_if(const std::string& text) {
     std::erase(value, '"');
     const auto end = value.find_first_not_of("0123456789.");
     const auto number = value.substr(0, end);
-    if (number.empty()) throw fail();
-    return std::pair(std::stod(number), end == std::string::npos ? "" : value.substr(end));
+    double parsed = 0;
+    const auto [rest, error] =
+        std::from_chars(number.data(), number.data() + number.size(), parsed);
+    if (error != std::errc{} || rest != number.data() + number.size()) throw fail();
+    return std::pair(parsed, end == std::string::npos ? "" : value.substr(end));
   };
   auto [value, unit] = split(text.substr(equals + 1, dots - equals - 1));
   auto [last, last_unit] = split(text.substr(dots + 2));

@@ -154,7 +154,8 @@ overlap_point read_overlap(const reader& r) {
                         transfer_kind::reduce_scatter};
   if (std::find(allowed.begin(), allowed.end(), p.transfer.operation) == allowed.end())
     transfer.fail("operation", name_of(p.transfer.operation),
-                  "expected one of: exchange, all_gather, reduce_scatter");
+                  expected_one_of(name_of(p.transfer.operation),
+                                  {"exchange", "all_gather", "reduce_scatter"}));
   return p;
 }
 

@@ -84,7 +84,8 @@ named_file file_read_for(const std::string& flag, std::string_view key, const st
 std::vector<named_file> files_of(const ask::question& q) {
   std::vector<named_file> files{file_read_for("CLUSTER", "cluster", q.cluster),
                                 file_read_for("--device", "device", q.overrides.device),
-                                file_read_for("--host", "host", q.overrides.host)};
+                                file_read_for("--host", "host", q.overrides.host),
+                                {"--model", q.model}};
   for (const auto& [key, value] : q.overrides.set)
     files.push_back(file_read_for("--set " + key, key, value));
   return files;

@@ -42,6 +42,10 @@ std::string painted(const std::string& text) {
   return out;
 }
 
+void print_json(const nlohmann::ordered_json& json, int indent) {
+  fmt::print("{}\n", json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 void print_table(const std::string& text) {
   const char* refused = std::getenv("NO_COLOR");
   const bool plain = isatty(STDOUT_FILENO) == 0 || (refused != nullptr && *refused != '\0');

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "report/csv.hpp"
@@ -20,7 +21,11 @@ output_format parse_format(const std::string& text);
 /// To stdout. On a terminal, unless NO_COLOR is set (no-color.org): the header bold, bars and warnings coloured.
 void print_table(const std::string& text);
 
-/// The same with colours.
+/// To stdout, with a line an element; without an indent, all on one. Bytes that are no UTF-8, as a file's name may have, become
+/// U+FFFD.
+void print_json(const nlohmann::ordered_json&, int indent = 2);
+
+/// The same table with colours.
 std::string painted(const std::string& text);
 
 /// Any result that report/ can write.
@@ -30,7 +35,7 @@ void print(const Result& result, output_format format) {
     case output_format::table:
       return print_table(report::to_table(result));
     case output_format::json:
-      return fmt::print("{}\n", report::to_json(result).dump(2));
+      return print_json(report::to_json(result));
     case output_format::csv:
       return fmt::print("{}", report::to_csv(result));
   }

@@ -58,8 +58,9 @@ void print_commands(const CLI::App& app) {
   fmt::print(
       "# Commands\n\nWritten by `attnsim reference`; a test compares. Counts of tokens may end in "
       "K or M (128K, 1M).\n\n");
-  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-    print_command(*sub, "attnsim " + sub->get_name());
+  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!sub->get_group().empty()) print_command(*sub, "attnsim " + sub->get_name());
+  }
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ void run(const reproduce_flags& flags) {
     case output_format::table:
       return print_table(table);
     case output_format::json:
-      return fmt::print("{}\n", json.dump(2));
+      return print_json(json);
     case output_format::csv:
       return fmt::print("{}", csv);
   }

@@ -7,6 +7,7 @@
 
 #include "ask/traced_pass.hpp"
 #include "calibrate/predicted.hpp"
+#include "cli/mistyped.hpp"
 #include "formats/kineto.hpp"
 #include "model/error.hpp"
 #include "model/median.hpp"
@@ -49,10 +50,12 @@ void case_flags::add_to(CLI::App& app) {
 namespace {
 
 void parse(CLI::App& app, const std::string& where, const std::string& line) {
+  app.name("a case");
+  app.set_help_flag();
   try {
     app.parse(line, false);
   } catch (const CLI::ParseError& e) {
-    throw input_error(where, line, e.what());
+    throw input_error(where, line, mistake_in(app, e));
   }
 }
 
@@ -113,9 +116,13 @@ std::vector<recorded_case> read_recorded_cases(const std::string& file) {
     if (run.is_discarded() || !run.contains("case"))
       throw input_error(where, line.substr(0, 60), "expected an object with a case");
     if (!run.contains("durations_s")) continue;  // infeasible or failed
-    cases.push_back({where, run["case"].get<std::string>(), setting_of(where, run)});
-    for (const auto& [pass, times] : run["durations_s"].items())
-      cases.back().durations[pass] = times.get<std::vector<double>>();
+    try {
+      cases.push_back({where, run["case"].get<std::string>(), setting_of(where, run)});
+      cases.back().durations = run["durations_s"].get<decltype(recorded_case::durations)>();
+    } catch (const nlohmann::json::exception&) {
+      throw input_error(where, line.substr(0, 60),
+                        "expected a case in text and, of each pass, a list of durations_s");
+    }
   }
   return cases;
 }

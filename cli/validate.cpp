@@ -221,7 +221,7 @@ ordered_json timelines_of(const validation& v) {
 void print(const validation& v, const prediction& predicted, output_format format) {
   switch (format) {
     case output_format::json:
-      return fmt::print("{}\n", to_json(v, predicted).dump(2));
+      return print_json(to_json(v, predicted));
     case output_format::table:
       return print_table(to_table(v));
     case output_format::csv:
@@ -330,7 +330,7 @@ void run_cases(const validate_flags& common, const cluster& c) {
       passed = false;
     }
     if (through->rank() != 0) continue;
-    fmt::print("{}\n", result.dump());
+    print_json(result, -1);
     std::fflush(stdout);
   }
   require_passed(passed);

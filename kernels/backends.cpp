@@ -1,10 +1,9 @@
 #include "kernels/backends.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <stdexcept>
+
+#include "model/spelling.hpp"
 
 namespace attnsim::kernels {
 
@@ -40,9 +39,7 @@ void add_backend(backend_description b) {
 
 const backend_description& find_backend(const std::string& name, const location& field) {
   if (const auto* found = known(name)) return *found;
-  std::vector<std::string> names;
-  for (const auto& b : all()) names.push_back(b.name);
-  throw input_error(field, name, fmt::format("expected one of: {}", fmt::join(names, ", ")));
+  throw input_error(field, name, expected_one_of(name, names_in(all())));
 }
 
 std::unique_ptr<backend> make_device(const std::string& name, const device_options& options) {

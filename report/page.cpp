@@ -11,7 +11,8 @@ namespace {
 /// JSON that no HTML parser takes for the end of its element.
 std::string in_script(const nlohmann::ordered_json& data) {
   std::string out;
-  for (const char c : data.dump()) out += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  const auto text = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const char c : text) out += c == '<' ? std::string("\\u003c") : std::string(1, c);
   return out;
 }
 

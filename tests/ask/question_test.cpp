@@ -226,6 +226,32 @@ TEST(question, pads_each_document) {
                "documents: '60001': expected lengths that add up to the sequence's 60000");
 }
 
+TEST(question, means_the_same_without_what_changes_nothing) {
+  question q;
+  q.sequence = 1000;
+  q.documents = {1000};
+  q.window = 1000;
+  auto a = problem_of(q, 1);
+  EXPECT_TRUE(a.documents.empty());
+  EXPECT_EQ(a.window, 0);
+  q.window = 999;
+  EXPECT_EQ(problem_of(q, 1).window, 999);
+  q.documents = {400, 600};
+  a = problem_of(q, 1);
+  EXPECT_EQ(a.documents, q.documents);
+  EXPECT_EQ(a.window, 0);  // the longest has 600
+  q.window = 599;
+  EXPECT_EQ(problem_of(q, 1).window, 599);
+  q.mask = mask_kind::full;
+  q.window = 1000;
+  EXPECT_ERROR(problem_of(q, 1), input_error,
+               "window: '1000': expected a causal mask with a sliding window");
+  q.window.reset();
+  q.documents = {999};
+  EXPECT_ERROR(problem_of(q, 1), input_error,
+               "documents: '999': expected lengths that add up to the sequence's 1000");
+}
+
 TEST(question, has_as_many_ranks_as_the_cluster_at_most) {
   question q{.cluster = "dgx-h100"};
   q.overrides.nodes = 2;

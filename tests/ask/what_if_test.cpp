@@ -18,7 +18,9 @@ TEST(what_if, doubles_from_one_value_to_the_other) {
 }
 
 TEST(what_if, refuses_what_is_no_range) {
-  for (const std::string text : {"seq", "seq=64K", "seq=1M..64K", "seq=a..b", "seq=1 s..2 m"}) {
+  for (const auto& text : std::vector<std::string>{
+           "seq", "seq=64K", "seq=1M..64K", "seq=a..b", "seq=1 s..2 m", "seq=...1", "seq=1.2.3..4",
+           "seq=" + std::string(400, '9') + ".." + std::string(400, '9')}) {
     EXPECT_ERROR(parse_what_if(text), input_error,
                  "what-if: '" + text +
                      "': expected key=from..to, such as seq=64K..1M or "

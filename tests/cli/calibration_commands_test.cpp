@@ -168,6 +168,13 @@ TEST_F(calibration_commands, bad_input_is_one_line) {
   const auto runs = write("runs.jsonl", "3\n");
   expect_bad("compare tests/gpu/two-h100.yaml " + runs,
              runs + ":1: '3': expected an object with a case");
+  for (const std::string line :
+       {R"({"case":3,"durations_s":{},"kernel":"cpu","start":"in-sequence"})",
+        R"({"case":"","durations_s":3,"kernel":"cpu","start":"in-sequence"})"}) {
+    expect_bad("compare tests/gpu/two-h100.yaml " + write("runs.jsonl", line + "\n"),
+               runs + ":1: '" + line.substr(0, 60) +
+                   "': expected a case in text and, of each pass, a list of durations_s");
+  }
   expect_bad("compare tests/gpu/two-h100.yaml missing.json",
              "missing.json: cannot be read: No such file or directory");
   EXPECT_FALSE(std::filesystem::exists(folder_.file("p.yaml")));

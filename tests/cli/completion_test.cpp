@@ -102,10 +102,10 @@ TEST(completion, has_a_script_a_shell) {
   EXPECT_EQ(first_word("bash"), "_attnsim");
   EXPECT_EQ(first_word("zsh"), "_attnsim");
   EXPECT_EQ(first_word("fish"), "complete");
-  const auto r = run_program("completion fsh");
+  const auto r = run_program("completion fissh");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_EQ(r.messages,
-            "attnsim: SHELL: 'fsh': expected one of: bash, zsh, fish; did you mean fish?\n");
+            "attnsim: SHELL: 'fissh': expected one of: bash, zsh, fish; did you mean fish?\n");
 }
 
 }  // namespace
