@@ -33,4 +33,20 @@ std::vector<token_document> document_kinds::shared(const token_set& queries,
                                                      : shared_documents(queries, keys, bounds_);
 }
 
+document_lengths lengths_of(const attention& a) {
+  std::map<std::int64_t, std::int64_t> times;
+  for (const auto length : a.documents) ++times[length];
+  document_lengths found{.one_of_each = a, .documents = {}};
+  auto& one = found.one_of_each;
+  one.documents.clear();
+  one.sequence = a.padding;
+  for (const auto& [length, count] : times) {
+    const auto begin = one.sequence - a.padding;
+    found.documents.push_back({begin, begin + length, count});
+    one.documents.push_back(length);
+    one.sequence += length;
+  }
+  return found;
+}
+
 }  // namespace attnsim

@@ -1,4 +1,4 @@
-// Packed documents that are alike to a strided layout: equally long, and beginning at the same place of its period.
+// Packed documents that are alike. To a strided layout: equally long, and beginning at the same place of its period.
 // Attention between two blocks that go through the whole sequence has the same tiles in all of a kind, so that they are
 // counted instead of listed: 65,536 documents of 16 tokens over 64 ranks are four kinds.
 #pragma once
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/attention/attention.hpp"
 #include "model/attention/tokens.hpp"
 
 namespace attnsim {
@@ -26,5 +27,12 @@ class document_kinds {
   std::int64_t period_;
   std::vector<token_document> kinds_;  ///< ascending
 };
+
+/// Packed documents that are alike where each is laid out by itself: equally long.
+struct document_lengths {
+  attention one_of_each;                  ///< the problem with one document of each length
+  std::vector<token_document> documents;  ///< its documents, with how often each length is there
+};
+document_lengths lengths_of(const attention&);
 
 }  // namespace attnsim

@@ -108,7 +108,8 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
       layout_(layout),
       staircase_(staircase),
       merges_(merges),
-      documents_(document_bounds(a), s.chunk_total() / s.chunks_in_slot(head_form::share)) {
+      documents_(document_bounds(a), s.chunk_total() / s.chunks_in_slot(head_form::share)),
+      lengths_(lengths_of(a)) {
   check(a);
   const int parts = s.grid.extent_of(s.head_axis);
   require_layout(a, layout, s.chunk_total(), parts);
@@ -127,24 +128,28 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
 }
 
 /// Consecutive chunks along the head axis are the parts of one slot.
-token_set workload::tokens_of_slot(int slot) const {
+token_set workload::tokens_of_slot(const attention& a, int slot) const {
   const int parts = schedule_->chunks_in_slot(head_form::share);
-  return tokens_of(layout_, attention_, schedule_->chunk_total() / parts, slot);
+  return tokens_of(layout_, a, schedule_->chunk_total() / parts, slot);
 }
 
-token_set workload::tokens_of_chunk(int chunk) const {
+token_set workload::tokens_of_chunk(const attention& a, int chunk) const {
   const int parts = schedule_->chunks_in_slot(head_form::share);
-  const auto slot = tokens_of_slot(chunk / parts);
+  const auto slot = tokens_of_slot(a, chunk / parts);
   return parts == 1 ? slot : slice(slot, chunk % parts * chunk_tokens(), chunk_tokens());
 }
 
 token_set workload::tokens(int rank, const operand& o) const {
+  return tokens(attention_, rank, o);
+}
+
+token_set workload::tokens(const attention& a, int rank, const operand& o) const {
   const auto form = schedule_->buffer_of(o).heads;
   const int parts = schedule_->chunks_in_slot(form);
   token_set all;
   for (const int chunk : schedule_->first_chunks(rank, o)) {
     const auto part =
-        form == head_form::share ? tokens_of_slot(chunk / parts) : tokens_of_chunk(chunk);
+        form == head_form::share ? tokens_of_slot(a, chunk / parts) : tokens_of_chunk(a, chunk);
     all.insert(all.end(), part.begin(), part.end());
   }
   return o.at.ascending ? ascending(all) : all;
@@ -201,24 +206,38 @@ byte_count workload::bytes_sent(int rank) const {
   return total;
 }
 
-std::vector<tile> workload::tiles_of(const operation& op, int rank, documents which) const {
+std::vector<tile> workload::tiles_of(const operation& op, const token_set& queries,
+                                     const token_set& keys,
+                                     const std::vector<token_document>& documents) const {
   const bool forward = op.kind == op_kind::attention;
   const held_results held{.rows = contains(op.reads, forward ? tensor::o : tensor::d_q),
                           .cols = !forward && contains(op.reads, tensor::d_k)};
-  const auto queries = tokens(rank, find(op.reads, tensor::q));
-  const auto keys = tokens(rank, find(op.reads, tensor::k));
-  const auto in = which == documents::each
-                      ? shared_documents(queries, keys, document_bounds(attention_))
-                      : documents_.shared(queries, keys);
-  return kernel_tiles(queries, keys, attention_, staircase_, in, held);
+  return kernel_tiles(queries, keys, attention_, staircase_, documents, held);
 }
 
 std::vector<tile> workload::tiles(const operation& op, int rank) const {
-  return tiles_of(op, rank, documents::each);
+  const auto queries = tokens(rank, find(op.reads, tensor::q));
+  const auto keys = tokens(rank, find(op.reads, tensor::k));
+  return tiles_of(op, queries, keys, shared_documents(queries, keys, document_bounds(attention_)));
+}
+
+/// Its blocks have the same part of each document, not a part of such parts.
+bool workload::lays_out_each_document(const operation& op) const {
+  const auto whole = [&](const operand& o) {
+    return schedule_->chunks_in_slot(head_form::share) == 1 ||
+           schedule_->buffer_of(o).heads == head_form::share;
+  };
+  return layout_ == token_layout::zigzag && !attention_.documents.empty() &&
+         attention_.padding == 0 && whole(find(op.reads, tensor::q)) &&
+         whole(find(op.reads, tensor::k));
 }
 
 std::vector<tile> workload::counted_tiles(const operation& op, int rank) const {
-  return tiles_of(op, rank, documents::counted);
+  const bool each = lays_out_each_document(op);
+  const auto& a = each ? lengths_.one_of_each : attention_;
+  const auto queries = tokens(a, rank, find(op.reads, tensor::q));
+  const auto keys = tokens(a, rank, find(op.reads, tensor::k));
+  return tiles_of(op, queries, keys, each ? lengths_.documents : documents_.shared(queries, keys));
 }
 
 int workload::tile_variant(const operation& op, int rank) const {

@@ -53,7 +53,9 @@ class workload {
   }
   token_set tokens(int rank, const operand&) const;
   /// The tokens of the chunk of which `rank` is the home.
-  token_set home_tokens(int rank) const { return tokens_of_chunk(schedule_->chunk_of(rank)); }
+  token_set home_tokens(int rank) const {
+    return tokens_of_chunk(attention_, schedule_->chunk_of(rank));
+  }
 
   /// The heads that `rank` has in buffers of a form; of dealt ones in slot `slot`.
   head_range heads(int rank, head_form, int slot = 0) const;
@@ -111,10 +113,12 @@ class workload {
  private:
   std::int64_t merge_bytes(tensor, head_form) const;
   std::int64_t merge_scratch(tensor, head_form) const;
-  enum class documents { each, counted };
-  std::vector<tile> tiles_of(const operation&, int rank, documents) const;
-  token_set tokens_of_chunk(int chunk) const;
-  token_set tokens_of_slot(int slot) const;
+  std::vector<tile> tiles_of(const operation&, const token_set& queries, const token_set& keys,
+                             const std::vector<token_document>&) const;
+  bool lays_out_each_document(const operation&) const;
+  token_set tokens(const attention&, int rank, const operand&) const;
+  token_set tokens_of_chunk(const attention&, int chunk) const;
+  token_set tokens_of_slot(const attention&, int slot) const;
 
   const schedule* schedule_;
   attention attention_;
@@ -123,6 +127,7 @@ class workload {
   merge_kind merges_;
   bool even_heads_;
   document_kinds documents_;
+  document_lengths lengths_;
   std::array<head_range, 3> slot_heads_;  ///< the largest share of any rank, by form
 };
 

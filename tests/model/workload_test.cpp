@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
+
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "tests/expect_error.hpp"
@@ -400,6 +403,44 @@ TEST(workload, names_the_tokens_that_take_the_nearest_length) {
   EXPECT_ERROR(require_layout(a, token_layout::zigzag, 7), infeasible,
                "seq: '1001': not a multiple of 14, as zigzag tokens over 7 ranks need; pad by 7 to "
                "1008 (0.7 % more tokens, 1.4 % more work); striped tokens take 1001");
+}
+
+/// How often there is a tile of each shape.
+std::map<std::array<std::int64_t, 6>, std::int64_t> shapes_of(const std::vector<tile>& tiles) {
+  std::map<std::array<std::int64_t, 6>, std::int64_t> found;
+  for (const auto& t : tiles)
+    found[{t.rows, t.cols, t.pairs(), t.mask.causal, t.adds_rows, t.adds_cols}] += t.times;
+  return found;
+}
+
+TEST(workload, counts_documents_that_are_alike) {
+  std::size_t counted = 0, all = 0;
+  for (const auto mask : {mask_kind::causal, mask_kind::full}) {
+    attention a{.heads = 4, .kv_heads = 4, .sequence = 16 * (5 + 2 * 3 + 4), .mask = mask};
+    a.documents = {16, 48, 16, 16, 48, 16, 16, 64};
+    for (const auto& described : algorithms()) {
+      for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+        strategy s{.schedule = described.name, .ulysses = 0};
+        try {
+          s = complete(s, a, 4);
+        } catch (const infeasible&) {
+          continue;
+        }
+        const auto program = make_schedule(s, a, pass);
+        const workload w(program, a, token_layout::zigzag, false);
+        for (const auto& op : program.program) {
+          if (!is_kernel(op.kind)) continue;
+          for (int rank = 0; rank < 4; ++rank) {
+            const auto each = w.tiles(op, rank), alike = w.counted_tiles(op, rank);
+            EXPECT_EQ(shapes_of(alike), shapes_of(each)) << described.name << " rank " << rank;
+            counted += alike.size();
+            all += each.size();
+          }
+        }
+      }
+    }
+  }
+  EXPECT_LT(counted, all / 2);
 }
 
 }  // namespace
