@@ -98,7 +98,30 @@ attention problem_of(const question& q, std::int64_t unit) {
   return a;
 }
 
-strategy strategy_of(const question& q, const attention& a) {
+namespace {
+
+using algorithm_list = std::vector<const algorithm*>;
+
+void require_reader(const algorithm_list& asked_about, bool algorithm::*reads, const char* field,
+                    std::string_view value) {
+  if (std::any_of(asked_about.begin(), asked_about.end(), [&](auto* one) { return one->*reads; }))
+    return;
+  std::string readers;
+  for (const auto& one : algorithms()) {
+    if (one.*reads) readers += (readers.empty() ? "" : ", ") + one.name;
+  }
+  throw input_error(asked(field), std::string(value),
+                    fmt::format("expected with a schedule that reads it: {}", readers));
+}
+
+/// Nothing that is asked for is left out in silence.
+void require_readers(const question& q, const algorithm_list& asked_about) {
+  if (q.order) require_reader(asked_about, &algorithm::transposes, "kv-order", name_of(*q.order));
+  if (q.reduction)
+    require_reader(asked_about, &algorithm::reduces, "reduction", name_of(*q.reduction));
+}
+
+strategy wanted_strategy(const question& q, const attention& a) {
   const auto& described = find_algorithm(q.schedule);
   strategy s;
   s.schedule = q.schedule;
@@ -117,9 +140,22 @@ strategy strategy_of(const question& q, const attention& a) {
   return s;
 }
 
+}  // namespace
+
+strategy strategy_of(const question& q, const attention& a) {
+  require_readers(q, {&find_algorithm(q.schedule)});
+  return wanted_strategy(q, a);
+}
+
 plan_request plan_of(const question& q, const attention& problem, int ranks,
                      std::vector<std::string> schedules) {
-  plan_request request{.problem = problem, .fixed = strategy_of(q, problem)};
+  algorithm_list planned;
+  for (const auto& name : schedules) planned.push_back(&find_algorithm(name));
+  for (const auto& one : algorithms()) {
+    if (schedules.empty()) planned.push_back(&one);
+  }
+  require_readers(q, planned);
+  plan_request request{.problem = problem, .fixed = wanted_strategy(q, problem)};
   request.fix_tokens = q.tokens.has_value();
   request.fix_placement = q.placement.has_value();
   request.fix_grid = q.grid.has_value();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "ask/explain.hpp"
@@ -23,13 +24,16 @@ namespace {
 struct plan_flags {
   ask::question question;
   output_flags output;
-  std::string schedules, top = "20", emit, what_if, report;
+  std::optional<std::string> schedules;
+  std::string top = "20", emit, what_if, report;
   bool explain = false;
 };
 
-std::vector<std::string> parse_schedules(const std::string& list) {
+std::vector<std::string> parse_schedules(const std::optional<std::string>& list) {
+  if (list && list->empty())
+    throw input_error("--schedules", *list, "expected names, as attnsim schedules lists them");
   std::vector<std::string> names;
-  std::istringstream stream(list);
+  std::istringstream stream(list.value_or(""));
   for (std::string name; std::getline(stream, name, ',');)
     names.emplace_back(find_algorithm(name).name);
   return names;

@@ -134,6 +134,22 @@ TEST(question, takes_the_schedules_usual_tokens_and_placement) {
   EXPECT_EQ(strategy_of(q, causal).placement, "rails");
 }
 
+TEST(question, asks_no_schedule_for_what_it_does_not_read) {
+  question q{.schedule = "ring"};
+  q.reduction = reduction_kind::ring;
+  EXPECT_ERROR(strategy_of(q, attention{}), input_error,
+               "reduction: 'ring': expected with a schedule that reads it: attention2d");
+  EXPECT_ERROR(plan_of(q, attention{}, 4, {"ring", "mesh"}), input_error,
+               "reduction: 'ring': expected with a schedule that reads it: attention2d");
+  EXPECT_NO_THROW(plan_of(q, attention{}, 4, {"ring", "attention2d"}));
+  EXPECT_NO_THROW(plan_of(q, attention{}, 4, {}));
+  q.schedule = "attention2d-overlap";
+  EXPECT_THROW(strategy_of(q, attention{}), input_error);
+  q.reduction.reset();
+  q.order = kv_order::transposed;
+  EXPECT_EQ(strategy_of(q, attention{}).order, kv_order::transposed);
+}
+
 TEST(question, transposes_keys_of_striped_tokens_on_square_grids) {
   question q{.schedule = "attention2d"};
   const auto order = [&] { return strategy_of(q, attention{}).order; };
