@@ -5,7 +5,11 @@
 #include <chrono>
 
 #include "kernels/cpu/backend.hpp"
+#include "model/error.hpp"
+#include "tests/expect_error.hpp"
 #include "validate/transports/inprocess.hpp"
+#include "validate/transports/mpi.hpp"
+#include "validate/transports/nccl.hpp"
 
 namespace attnsim::validate {
 namespace {
@@ -113,6 +117,20 @@ TEST(transport, ends_all_ranks_with_the_first_failure) {
                 },
                 30),
             "rank 1 is out of memory");
+}
+
+TEST(transports, that_are_not_built_say_how_to_get_them) {
+  if (has_nccl() && has_mpi()) GTEST_SKIP() << "all are built";
+  if (!has_nccl()) {
+    EXPECT_ERROR(join_nccl({}, {}), input_error,
+                 "transport: 'nccl': not in this build: install CUDA and NCCL and configure with "
+                 "-DATTNSIM_GPU=ON");
+  }
+  if (!has_mpi()) {
+    EXPECT_ERROR(join_mpi({}), input_error,
+                 "transport: 'mpi': not in this build: install MPI (libopenmpi-dev) and configure "
+                 "with -DATTNSIM_MPI=ON");
+  }
 }
 
 }  // namespace

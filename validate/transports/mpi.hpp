@@ -15,7 +15,7 @@
 
 namespace attnsim::validate {
 
-/// Once a process. std::runtime_error where the library was built without MPI.
+/// Once a process. input_error where the library was built without MPI.
 std::unique_ptr<transport> join_mpi(std::chrono::duration<double> time_out);
 
 /// Whether the library was built with MPI.

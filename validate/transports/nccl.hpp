@@ -32,7 +32,7 @@ struct nccl_options {
   bool blocking = false;  ///< communicators block: cheaper launches, see above
 };
 
-/// std::runtime_error where the library was built without NCCL, transport_error when ranks don't come.
+/// input_error where the library was built without NCCL, transport_error when ranks don't come.
 std::unique_ptr<transport> join_nccl(const nccl_options&, const job_place&);
 
 bool has_nccl();

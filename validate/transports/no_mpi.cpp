@@ -1,12 +1,12 @@
-#include <stdexcept>
-
+#include "model/error.hpp"
 #include "validate/transports/mpi.hpp"
 
 namespace attnsim::validate {
 
 std::unique_ptr<transport> join_mpi(std::chrono::duration<double>) {
-  throw std::runtime_error(
-      "built without MPI: configure with ATTNSIM_MPI=ON where MPI is installed");
+  throw input_error(
+      asked("transport"), "mpi",
+      "not in this build: install MPI (libopenmpi-dev) and configure with -DATTNSIM_MPI=ON");
 }
 
 bool has_mpi() {

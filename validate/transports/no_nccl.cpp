@@ -1,12 +1,11 @@
-#include <stdexcept>
-
+#include "model/error.hpp"
 #include "validate/transports/nccl.hpp"
 
 namespace attnsim::validate {
 
 std::unique_ptr<transport> join_nccl(const nccl_options&, const job_place&) {
-  throw std::runtime_error(
-      "built without NCCL: configure with ATTNSIM_GPU=ON where CUDA and NCCL are installed");
+  throw input_error(asked("transport"), "nccl",
+                    "not in this build: install CUDA and NCCL and configure with -DATTNSIM_GPU=ON");
 }
 
 bool has_nccl() {
