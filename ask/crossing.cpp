@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "model/attention/heads.hpp"
+#include "model/cost/workload.hpp"
 #include "model/error.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim::ask {
 namespace {
@@ -18,9 +22,7 @@ std::string short_count(std::int64_t n) {
 }
 
 /// By the closed form; zero where it is not possible.
-seconds time_at(const cluster& c, const prediction& p, std::int64_t sequence) {
-  auto problem = p.problem;
-  problem.sequence = sequence;
+seconds time_at(const cluster& c, const prediction& p, attention problem) {
   problem.batch /= p.data_parallel;
   seconds time;
   try {
@@ -35,6 +37,39 @@ seconds time_at(const cluster& c, const prediction& p, std::int64_t sequence) {
     return {};
   }
   return time;
+}
+
+attention of_length(attention problem, std::int64_t sequence) {
+  problem.sequence = sequence;
+  return problem;
+}
+
+/// The same tokens in all, of which so many are new.
+attention with_new_tokens(attention problem, std::int64_t tokens) {
+  problem.prefix = problem.tokens(token_side::keys) - tokens;
+  problem.sequence = tokens;
+  return problem;
+}
+
+/// By what its formula says of a forward pass.
+bool passes_queries(const strategy& s) {
+  const auto& chosen = find_algorithm(s.schedule);
+  if (!chosen.sends || s.rows * s.cols == 1) return false;
+  const auto sent = [&](const chunk_bytes& bytes) {
+    std::int64_t all = 0;
+    for (const auto& part : chosen.sends(s, bytes, pass_kind::forward).parts) all += part.bytes;
+    return all;
+  };
+  return sent({.keys = 1}) == 0 && sent({.queries = 1}) > 0;
+}
+
+/// T over S where T (q + o + lse) = S (k + v).
+double even_bytes(const attention& a, const strategy& s) {
+  const auto of = [&](tensor t, precision format = precision::storage) {
+    return static_cast<double>(token_bytes(a, t, format, all_heads(a)));
+  };
+  return (of(tensor::k) + of(tensor::v)) /
+         (of(tensor::q) + of(tensor::o, s.partials) + of(tensor::lse));
 }
 
 }  // namespace
@@ -55,10 +90,46 @@ crossing over_sequences(const cluster& c, const std::vector<prediction>& ranked,
   for (const auto& p : ranked) {
     if (!done.insert(p.chosen.schedule).second) continue;
     std::vector<seconds> times;
-    for (const auto length : lengths) times.push_back(time_at(c, p, length));
+    for (const auto length : lengths) times.push_back(time_at(c, p, of_length(p.problem, length)));
     result.times.emplace_back(name(p), std::move(times));
   }
   return result;
+}
+
+pass_crossing over_new_tokens(const cluster& c, const std::vector<prediction>& ranked,
+                              std::string (*name)(const prediction&)) {
+  constexpr int halvings = 8;
+  const auto& asked = ranked[0].problem;
+  const auto all = asked.tokens(token_side::keys);
+  pass_crossing result{.times = {.of = "new / all tokens"},
+                       .even_bytes = even_bytes(asked, ranked[0].chosen)};
+  for (int i = 0; i <= halvings; ++i) {
+    if (all >> i == asked.sequence) result.times.asked = i;
+    result.times.values.push_back(i == 0 ? "1" : fmt::format("1/{}", 1 << i));
+  }
+  std::set<std::string> done;
+  for (const auto& p : ranked) {
+    if (!done.insert(p.chosen.schedule).second) continue;
+    std::vector<seconds> times;
+    for (int i = 0; i <= halvings; ++i)
+      times.push_back(time_at(c, p, with_new_tokens(p.problem, all >> i)));
+    result.times.times.emplace_back(name(p), std::move(times));
+    result.passes_queries.push_back(passes_queries(p.chosen));
+  }
+  return result;
+}
+
+std::optional<std::size_t> pass_crossing::first_of_queries() const {
+  std::optional<std::size_t> first;
+  for (auto value = times.values.size(); value-- > 0;) {
+    const auto best = times.best(value);
+    if (!best) continue;
+    const auto found = std::find_if(times.times.begin(), times.times.end(),
+                                    [&](const auto& one) { return one.first == *best; });
+    if (!passes_queries[static_cast<std::size_t>(found - times.times.begin())]) break;
+    first = value;
+  }
+  return first;
 }
 
 crossing crossing_of(const what_if_answer& w) {

@@ -17,7 +17,7 @@ namespace {
 using text = std::string;
 using enum field_group;
 
-std::int64_t parse_window(const text& t) {
+std::int64_t parse_tokens(const text& t) {
   return parse_whole(t, 0);
 }
 std::int64_t parse_size(const text& t) {
@@ -153,6 +153,15 @@ const field table[] = {
     row<&question::documents, parse_documents>(
         "documents", field_group::attention,
         "packed documents by length, such as 64K,16K*3,8K*2: tokens see their own only"),
+    row<&question::prefix, parse_tokens>(
+        "prefix", field_group::attention,
+        "cached tokens before the sequence: keys and values only, over the ranks in the token "
+        "layout (forward)",
+        "0"),
+    row<&question::kv_sequence, parse_tokens>(
+        "kv-seq", field_group::attention,
+        "tokens of another sequence that is attended to, 0 for none (cross-attention, full mask)",
+        "0"),
     row<&question::batch, parse_size>("batch", field_group::attention, "sequences", "1"),
     row<&question::heads, parse_size>("heads", field_group::attention, "query heads (default 32)"),
     row<&question::kv_heads, parse_size>("kv-heads", field_group::attention,
@@ -167,7 +176,7 @@ const field table[] = {
                                        "full"),
     row<&question::mask, parse_mask>("mask", field_group::attention,
                                      "full or causal (default: the model's, else causal)"),
-    row<&question::window, parse_window>(
+    row<&question::window, parse_tokens>(
         "window", field_group::attention,
         "sliding window in tokens, 0 for none (default: the model's, else none)"),
     row<&question::dtype, parse_data_type>("dtype", field_group::attention, "bf16, fp16 or fp32",

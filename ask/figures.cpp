@@ -92,6 +92,9 @@ const figure<pass_prediction> of_pass[] = {
 const figure<attention> of_attention[] = {
     {"seq", "", "tokens, including the padding", of<&attention::sequence>},
     {"padding", "", "trailing tokens without data", of<&attention::padding>},
+    {"prefix", "", "cached tokens before the sequence", of<&attention::prefix>},
+    {"kv_seq", "", "tokens of another sequence that is attended to; 0: none",
+     of<&attention::kv_sequence>},
     {"batch", "", "sequences", of<&attention::batch>},
     {"heads", "", "query heads", of<&attention::heads>},
     {"kv_heads", "", "key and value heads", of<&attention::kv_heads>},

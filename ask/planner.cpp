@@ -58,7 +58,10 @@ std::vector<int> group_counts(const plan_request& r) {
 std::vector<std::string> schedules_of(const plan_request& request) {
   if (!request.schedules.empty()) return request.schedules;
   std::vector<std::string> names;
-  for (const auto& a : algorithms()) names.push_back(a.name);
+  const bool more_keys = request.problem.tokens(token_side::keys) > request.problem.sequence;
+  for (const auto& a : algorithms()) {
+    if (more_keys || !a.for_more_keys) names.push_back(a.name);
+  }
   return names;
 }
 
@@ -441,6 +444,7 @@ plan_request exhaustive(plan_request request) {
 
 plan_result plan(const cluster& c, const plan_request& request, const plan_progress& progress) {
   check(request.problem);
+  check(request.problem, request.pass);
   require_tensor_parallel(request.fixed, request.problem, request.ranks);
   auto result = search(c, request, progress).run();
   for (const int n : fewer_ranks(c, request)) {

@@ -202,14 +202,13 @@ std::vector<pass_kind> passes_of(pass_kind pass) {
 }
 
 flop_count useful_operations(const attention& a, pass_kind pass) {
-  const token_set all{{0, a.sequence, 1}};
   double a_pair = 0;
   for (const auto one : {pass_kind::forward, pass_kind::backward}) {
     if (pass == one || pass == pass_kind::both || pass == pass_kind::recompute)
       a_pair += operations_a_pair(one, a.head_dim);
   }
-  return flop_count(a_pair * static_cast<double>(visible_pairs(all, all, a)) *
-                    static_cast<double>(a.batch) * static_cast<double>(a.heads));
+  return flop_count(a_pair * static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch) *
+                    static_cast<double>(a.heads));
 }
 
 bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
@@ -235,6 +234,7 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, prediction_method by, const pass_simulator& simulated) {
   check(a);
+  check(a, pass);
   prediction p{
       .cluster = c.name, .ranks = ranks, .by = by, .chosen = complete(s, a, ranks), .problem = a};
   for (const auto one : passes_of(pass)) {

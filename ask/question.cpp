@@ -85,6 +85,8 @@ attention layer_of(const question& q) {
   a.mask = q.mask.value_or(a.mask);
   a.window = q.window.value_or(a.mask == mask_kind::full ? 0 : a.window);
   a.documents = q.documents;
+  a.prefix = q.prefix;
+  a.kv_sequence = q.kv_sequence;
   a.dtype = q.dtype;
   return a;
 }

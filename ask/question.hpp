@@ -29,6 +29,8 @@ struct question {
 
   std::optional<std::int64_t> sequence;  ///< tokens
   std::vector<std::int64_t> documents;   ///< tokens of each
+  std::int64_t prefix = 0;               ///< cached tokens before the sequence
+  std::int64_t kv_sequence = 0;          ///< tokens of the other sequence; 0: none
   std::int64_t batch = 1;
   std::optional<std::int64_t> heads, kv_heads, head_dim;
   std::string model;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <sstream>
 
+#include "ask/crossing.hpp"
 #include "ask/explain.hpp"
 #include "ask/frameworks.hpp"
 #include "ask/what_if.hpp"
@@ -14,8 +15,10 @@
 #include "cli/progress.hpp"
 #include "cli/write_file.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "report/crossovers.hpp"
 #include "report/explanation.hpp"
 #include "report/pages.hpp"
+#include "report/results.hpp"
 #include "report/what_if_views.hpp"
 
 namespace attnsim::cli {
@@ -65,6 +68,10 @@ void run(const plan_flags& flags) {
   }
   print(result, format);
   if (format != output_format::table) return;
+  if (request.problem.prefix > 0) {
+    const auto passing = ask::over_new_tokens(c, result.candidates, report::name_of);
+    fmt::print("\n{}", report::to_text(passing));
+  }
   if (flags.explain)
     fmt::print("\n{}", report::to_text(ask::explain(flags.question, c, result), result, c));
   if (!flags.output.quiet) {

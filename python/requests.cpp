@@ -114,10 +114,10 @@ std::int64_t read_pad_to(const py::object& value) {
 
 /// All members: one that is added makes this fail to compile.
 py::tuple state_of(const attention& a) {
-  const auto& [batch, heads, kv_heads, head_dim, sequence, padding, mask, window, dtype, documents,
-               notes] = a;
+  const auto& [batch, heads, kv_heads, head_dim, sequence, padding, prefix, kv_sequence, mask,
+               window, dtype, documents, notes] = a;
   return py::make_tuple(batch, heads, kv_heads, head_dim, sequence, padding, name_of(mask), window,
-                        name_of(dtype), documents, notes);
+                        name_of(dtype), documents, notes, prefix, kv_sequence);
 }
 
 attention attention_of(const py::tuple& state) {
@@ -128,6 +128,8 @@ attention attention_of(const py::tuple& state) {
           .head_dim = number(3),
           .sequence = number(4),
           .padding = number(5),
+          .prefix = number(11),
+          .kv_sequence = number(12),
           .mask = parse_mask(state[6].cast<std::string>()),
           .window = number(7),
           .dtype = parse_data_type(state[8].cast<std::string>()),
@@ -142,36 +144,42 @@ void bind_attention(py::module_& m) {
       "head_dim],\nK and V of [batch, seq, kv_heads, head_dim].");
   bind_figures(layer);
   layer
-      .def(py::init([](const py::object& seq, const py::object& heads, const py::object& kv_heads,
-                       const py::object& head_dim, const py::object& model, const py::object& batch,
-                       const py::object& mask, const py::object& window, const py::object& layer,
-                       const py::object& documents, const py::object& dtype,
-                       const py::object& pad_to, const py::kwargs& unknown) {
-             refuse(unknown, "Attention");
-             ask::question q;
-             set(q, "seq", seq);
-             set(q, "heads", heads);
-             set(q, "kv-heads", kv_heads);
-             set(q, "head-dim", head_dim);
-             set(q, "model", model);
-             set(q, "batch", batch);
-             set(q, "mask", mask);
-             set(q, "window", window);
-             set(q, "layer", layer);
-             set(q, "documents", documents);
-             set(q, "dtype", dtype);
-             const auto unit = read_pad_to(pad_to);
-             q.pad = unit > 1;
-             return ask::problem_of(q, unit);
-           }),
-           py::arg("seq"), py::kw_only(), py::arg("heads") = py::none(),
-           py::arg("kv_heads") = py::none(), py::arg("head_dim") = py::none(),
-           py::arg("model") = py::none(), py::arg("batch") = 1, py::arg("mask") = py::none(),
-           py::arg("window") = py::none(), py::arg("layer") = py::none(),
-           py::arg("documents") = py::none(), py::arg("dtype") = "bf16", py::arg("pad_to") = 1,
-           "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
-           "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
-           "multiple of that.")
+      .def(
+          py::init([](const py::object& seq, const py::object& heads, const py::object& kv_heads,
+                      const py::object& head_dim, const py::object& model, const py::object& batch,
+                      const py::object& mask, const py::object& window, const py::object& layer,
+                      const py::object& documents, const py::object& dtype,
+                      const py::object& pad_to, const py::object& prefix, const py::object& kv_seq,
+                      const py::kwargs& unknown) {
+            refuse(unknown, "Attention");
+            ask::question q;
+            set(q, "seq", seq);
+            set(q, "heads", heads);
+            set(q, "kv-heads", kv_heads);
+            set(q, "head-dim", head_dim);
+            set(q, "model", model);
+            set(q, "batch", batch);
+            set(q, "mask", mask);
+            set(q, "window", window);
+            set(q, "layer", layer);
+            set(q, "documents", documents);
+            set(q, "dtype", dtype);
+            set(q, "prefix", prefix);
+            set(q, "kv-seq", kv_seq);
+            const auto unit = read_pad_to(pad_to);
+            q.pad = unit > 1;
+            return ask::problem_of(q, unit);
+          }),
+          py::arg("seq"), py::kw_only(), py::arg("heads") = py::none(),
+          py::arg("kv_heads") = py::none(), py::arg("head_dim") = py::none(),
+          py::arg("model") = py::none(), py::arg("batch") = 1, py::arg("mask") = py::none(),
+          py::arg("window") = py::none(), py::arg("layer") = py::none(),
+          py::arg("documents") = py::none(), py::arg("dtype") = "bf16", py::arg("pad_to") = 1,
+          py::arg("prefix") = 0, py::arg("kv_seq") = 0,
+          "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
+          "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
+          "multiple of that.\nprefix: cached tokens before the sequence. kv_seq: tokens of another "
+          "sequence that is attended to.")
       .def(py::pickle(&state_of, &attention_of))
       .def("__repr__", [](const attention& a) {
         return fmt::format("Attention({}, heads={}, kv_heads={}, head_dim={}, batch={}, mask='{}')",

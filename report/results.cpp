@@ -100,7 +100,10 @@ std::string problem_of(const attention& a) {
   const auto window = a.window > 0 ? fmt::format(", window of {}", a.window) : "";
   const auto documents =
       a.documents.empty() ? "" : fmt::format(", {} documents", a.documents.size());
-  return fmt::format("{} tokens x {}{}, {} heads, {} K/V heads of {}, {}{}, {}", a.sequence,
+  const auto keys = a.prefix > 0        ? fmt::format(" after {} cached", a.prefix)
+                    : a.kv_sequence > 0 ? fmt::format(" to {} others", a.kv_sequence)
+                                        : "";
+  return fmt::format("{} tokens{} x {}{}, {} heads, {} K/V heads of {}, {}{}, {}", a.sequence, keys,
                      a.batch, documents, a.heads, a.kv_heads, a.head_dim, name_of(a.mask), window,
                      name_of(a.dtype));
 }

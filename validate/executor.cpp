@@ -109,14 +109,16 @@ class executor::pass {
   }
 
   execution run(const shard_source& input) {
-    for (const auto& o : inputs_of(program())) load(o, input);
+    for (const auto& o : inputs_of(program())) load(o, input, e_.work_.tokens(rank(), o));
+    for (const auto& o : e_.work_.caches()) load(o, input, e_.work_.cached_tokens(rank(), o));
     execution result{.times = run_timed(), .peak_memory = memory_.peak()};
     result.results = results();
     return result;
   }
 
   timeline time(const std::byte* input) {
-    for (const auto& o : inputs_of(program())) copy_in(o, input);
+    for (const auto& o : inputs_of(program())) copy_in(o, input, bytes(o));
+    for (const auto& o : e_.work_.caches()) copy_in(o, input, cached_bytes(o));
     return run_timed();
   }
 
@@ -139,22 +141,32 @@ class executor::pass {
     return gathered_times();
   }
 
-  void load(const operand& o, const shard_source& input) {
+  void load(const operand& o, const shard_source& input, const token_set& tokens) {
     const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads);
-    const auto own = input(o.what, e_.work_.tokens(rank(), o), heads, local_.type(o));
-    const auto rows = token_rows(o);
+    const auto own = input(o.what, tokens, heads, local_.type(o));
+    const auto rows = static_cast<std::size_t>(size(tokens) * e_.work_.problem().batch);
     const auto bytes = rows * row_bytes(o, head_count(o.what, heads));
     if (own.data.size() != bytes) {
       throw std::invalid_argument(fmt::format("input {} has {} bytes, expected {}", name_of(o.what),
                                               own.data.size(), bytes));
     }
-    copy_in(o, repacked(own.data, rows, slot_bytes(o)).data());
+    copy_in(o, repacked(own.data, rows, slot_bytes(o)).data(), rows * slot_bytes(o));
   }
 
-  void copy_in(const operand& o, const std::byte* data) {
-    e_.device_.copy(stream(0), local_.address(o), data,
-                    static_cast<std::size_t>(e_.work_.bytes(o).value()));
+  void copy_in(const operand& o, const std::byte* data, std::size_t size) {
+    e_.device_.copy(stream(0), local_.address(o), data, size);
     e_.device_.synchronize(stream(0));
+  }
+
+  std::size_t bytes(const operand& o) const {
+    return static_cast<std::size_t>(e_.work_.bytes(o).value());
+  }
+  /// Of the prefix in a share of heads, before what an exchange adds.
+  std::size_t cached_bytes(const operand& o) const {
+    const auto& b = program().buffer_of(o);
+    if (b.heads != head_form::share || !is_key_side(o.what)) return 0;
+    return static_cast<std::size_t>(e_.work_.cached_tokens(b.heads) *
+                                    e_.work_.token_bytes(o.what, b.format, b.heads));
   }
 
   std::size_t token_rows(const operand& o) const {
@@ -227,7 +239,9 @@ class executor::pass {
     std::vector<payload> parts;
     for (std::size_t i = 0; i < o.reads.size(); ++i) {
       const auto bytes = static_cast<std::size_t>(e_.work_.bytes(o.reads[i]).value() / slots);
-      parts.push_back({local_.address(o.reads[i]), local_.address(o.writes.at(i)), bytes,
+      const auto& into = o.writes.at(i);
+      const auto before = o.kind == op_kind::all_to_all ? cached_bytes(into) : 0;
+      parts.push_back({local_.address(o.reads[i]), local_.address(into) + before, bytes,
                        local_.type(o.reads[i])});
     }
     const bool alone = is_collective(o.kind) ? program().grid.extent_of(axes) == 1

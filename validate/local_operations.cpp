@@ -64,7 +64,7 @@ data_type local_operations::type(const operand& o) const {
 }
 
 std::int64_t local_operations::slot_tokens(const operand& o) const {
-  return work_.slot_tokens(work_.program().buffer_of(o).heads);
+  return work_.slot_tokens(o.what, work_.program().buffer_of(o).heads);
 }
 
 std::int64_t local_operations::token_count(const operand& o) const {

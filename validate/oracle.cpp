@@ -71,14 +71,17 @@ double load(data_type type, const std::byte* data, std::size_t place) {
 }
 
 /// All rows where that is affordable, else evenly spaced ones.
-std::vector<std::int64_t> sampled_rows(const attention& a, std::int64_t tokens, double most_work) {
+std::vector<std::int64_t> sampled_rows(const attention& a, double most_work) {
   constexpr std::int64_t least = 8;
+  const auto tokens = a.sequence - a.padding;
+  const auto keys = document_bounds(a, token_side::keys).back();
   const double work_of_row =
-      4.0 * static_cast<double>(a.batch * a.heads * a.head_dim) * static_cast<double>(tokens);
+      4.0 * static_cast<double>(a.batch * a.heads * a.head_dim) * static_cast<double>(keys);
   const auto affordable = static_cast<std::int64_t>(most_work / work_of_row);
   const auto count = std::min(tokens, std::max(least, affordable));
   std::vector<std::int64_t> rows;
-  for (std::int64_t i = 0; i < count; ++i) rows.push_back((2 * i + 1) * tokens / (2 * count));
+  for (std::int64_t i = 0; i < count; ++i)
+    rows.push_back(a.prefix + (2 * i + 1) * tokens / (2 * count));
   return rows;
 }
 
@@ -96,8 +99,12 @@ double tensor_error::relative() const {
 }
 
 oracle::oracle(const attention& a, double most_work)
-    : problem_(a), tokens_(a.sequence - a.padding), rows_(sampled_rows(a, tokens_, most_work)) {
-  for (std::int64_t t = 0; t < tokens_; ++t) columns_.push_back(t);
+    : problem_(a), rows_(sampled_rows(a, most_work)) {
+  for (std::int64_t t = 0; t < end(tensor::k); ++t) columns_.push_back(t);
+}
+
+std::int64_t oracle::end(tensor what) const {
+  return document_bounds(problem_, side_of(what)).back();
 }
 
 std::int64_t oracle::row_of(std::int64_t token) const {
@@ -108,10 +115,10 @@ std::int64_t oracle::row_of(std::int64_t token) const {
 /// Queries are larger, so that scores differ by a few units and every key weighs differently.
 double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::int64_t head,
                      std::int64_t d) const {
-  if (token >= tokens_) return not_a_number;
+  if (token >= end(what)) return not_a_number;
   if (what == tensor::d_o && row_of(token) < 0) return 0;
-  const auto index =
-      ((batch * problem_.sequence + token) * problem_.heads + head) * problem_.head_dim + d;
+  const auto positions = std::max(problem_.sequence, problem_.tokens(token_side::keys));
+  const auto index = ((batch * positions + token) * problem_.heads + head) * problem_.head_dim + d;
   const double value =
       mixed(static_cast<std::uint64_t>(index) * 16 + static_cast<std::uint64_t>(what));
   return rounded(what == tensor::q ? 3 * value : value, problem_.dtype);
@@ -141,7 +148,8 @@ kernels::cpu::reference_attention oracle::sampled() const {
           .key_positions = columns_,
           .causal = problem_.mask == mask_kind::causal,
           .window = problem_.window,
-          .document_ends = document_bounds(problem_)};
+          .document_ends =
+              problem_.documents.empty() ? std::vector<std::int64_t>{} : document_bounds(problem_)};
 }
 
 const std::vector<double>& oracle::reference(tensor what) const {
@@ -163,7 +171,7 @@ const std::vector<double>& oracle::reference(tensor what) const {
 /// Nothing where the sample has no answer.
 std::optional<double> oracle::expected(tensor what, std::int64_t batch, std::int64_t token,
                                        std::int64_t head, std::int64_t d) const {
-  if (token >= tokens_) return {};
+  if (token >= end(what)) return {};
   const bool cols = is_key_side(what);
   const auto row = cols ? token : row_of(token);
   if (row < 0) return what == tensor::d_q ? std::optional(0.0) : std::nullopt;

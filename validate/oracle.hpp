@@ -46,7 +46,9 @@ class oracle {
   shard make(tensor, const token_set&, data_type) const;
   shard_source source() const;
 
-  bool samples() const { return static_cast<std::int64_t>(rows_.size()) < tokens_; }
+  bool samples() const {
+    return static_cast<std::int64_t>(rows_.size()) < problem_.sequence - problem_.padding;
+  }
 
   /// A list that holds each result tensor once.
   std::vector<tensor_error> compare(const std::vector<shard>& results) const;
@@ -65,7 +67,8 @@ class oracle {
   tensor_error compare(const shard&) const;
 
   attention problem_;
-  std::int64_t tokens_;  ///< without the padding
+  std::int64_t end(tensor) const;  ///< the first position after its tokens, without the padding
+
   std::vector<std::int64_t> rows_, columns_;
   mutable std::once_flag forward_once_, backward_once_;
   mutable kernels::cpu::reference_output forward_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,8 +47,9 @@ std::int64_t element_bytes(data_type type) {
   return type == data_type::fp32 ? 4 : 2;
 }
 
-std::vector<std::int64_t> document_bounds(const attention& a) {
-  if (a.documents.empty()) return {0, a.sequence - a.padding};
+std::vector<std::int64_t> document_bounds(const attention& a, token_side side) {
+  if (side == token_side::keys && a.kv_sequence > 0) return {0, a.kv_sequence};
+  if (a.documents.empty()) return {0, a.prefix + a.sequence - a.padding};
   std::vector<std::int64_t> bounds{0};
   for (const auto length : a.documents) bounds.push_back(bounds.back() + length);
   return bounds;
@@ -64,7 +66,11 @@ struct excess {
 std::optional<excess> find_excess(const attention& a) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 31, widest_number = 4;
   if (a.sequence > most_tokens) return excess{"seq", a.sequence, most_tokens};
-  std::int64_t room = (std::int64_t{1} << 55) / widest_number / a.sequence;
+  if (a.prefix > most_tokens - a.sequence)
+    return excess{"prefix", a.prefix, most_tokens - a.sequence};
+  if (a.kv_sequence > most_tokens) return excess{"kv-seq", a.kv_sequence, most_tokens};
+  const auto tokens = std::max(a.sequence, a.tokens(token_side::keys));
+  std::int64_t room = (std::int64_t{1} << 55) / widest_number / tokens;
   for (const auto& [field, value] : {std::pair{"head-dim", a.head_dim}, std::pair{"heads", a.heads},
                                      std::pair{"batch", a.batch}}) {
     if (value > room) return excess{field, value, room};
@@ -79,6 +85,34 @@ bool is_countable(const attention& a) {
   return !find_excess(a);
 }
 
+namespace {
+
+void check_keys(const attention& a) {
+  const std::pair<const char*, std::int64_t> numbers[] = {{"prefix", a.prefix},
+                                                          {"kv-seq", a.kv_sequence}};
+  for (const auto& [field, value] : numbers) {
+    const auto refuse = [&](const char* expected) {
+      throw input_error(asked(field), std::to_string(value), expected);
+    };
+    if (value < 0) refuse("expected a whole number of at least 0");
+    if (value > 0 && !a.documents.empty()) refuse("expected a sequence without packed documents");
+  }
+  if (a.kv_sequence == 0) return;
+  const auto refuse = [&](const char* expected) {
+    throw input_error(asked("kv-seq"), std::to_string(a.kv_sequence), expected);
+  };
+  if (a.mask != mask_kind::full) refuse("expected a full mask with keys of another sequence");
+  if (a.prefix > 0) refuse("expected no cached prefix with keys of another sequence");
+}
+
+}  // namespace
+
+void check(const attention& a, pass_kind pass) {
+  if (a.prefix == 0 || pass == pass_kind::forward) return;
+  throw input_error(asked("pass"), std::string(name_of(pass)),
+                    "expected forward: the tokens of a cached prefix have no gradients");
+}
+
 void check(const attention& a) {
   const std::pair<const char*, std::int64_t> sizes[] = {{"batch", a.batch},
                                                         {"heads", a.heads},
@@ -90,6 +124,7 @@ void check(const attention& a) {
       throw input_error(asked(field), fmt::format("{}", value),
                         "expected a whole number of at least 1");
   }
+  check_keys(a);
   if (const auto too_much = find_excess(a)) {
     throw input_error(asked(too_much->field), std::to_string(too_much->value),
                       fmt::format("expected at most {} here: bytes and pairs of tokens are counted "
@@ -110,7 +145,7 @@ void check(const attention& a) {
                         "expected lengths of at least 1");
     }
   }
-  if (const auto end = document_bounds(a).back(); end != a.sequence - a.padding) {
+  if (const auto end = document_bounds(a).back(); end != a.prefix + a.sequence - a.padding) {
     throw input_error(
         asked("documents"), fmt::format("{}", end),
         fmt::format("expected lengths that add up to the sequence's {}", a.sequence - a.padding));

@@ -12,6 +12,8 @@ namespace attnsim {
 
 enum class mask_kind { full, causal };
 enum class data_type { bf16, fp16, fp32 };
+/// Queries and what is laid out as they are (outputs, row statistics), or keys and values.
+enum class token_side { queries, keys };
 /// `recompute`: forward without what backward needs, then both; as training with recomputed activations.
 enum class pass_kind { forward, backward, both, recompute };
 
@@ -20,9 +22,12 @@ struct attention {
   std::int64_t heads = 0;     ///< query heads
   std::int64_t kv_heads = 0;  ///< divides heads
   std::int64_t head_dim = 128;
-  std::int64_t sequence = 0;  ///< tokens, including the padding
+  std::int64_t sequence = 0;  ///< tokens, including the padding; with a prefix the new ones
   std::int64_t padding =
       0;  ///< trailing tokens that carry no data: sent, but neither attended to nor computed
+  std::int64_t prefix = 0;  ///< cached tokens before the sequence: keys and values only
+  /// Tokens of another sequence whose keys and values are attended to (cross-attention); 0: the same sequence.
+  std::int64_t kv_sequence = 0;
   mask_kind mask = mask_kind::causal;
   std::int64_t window = 0;  ///< sliding window in tokens, causal masks only; 0: none
   data_type dtype = data_type::bf16;
@@ -32,18 +37,28 @@ struct attention {
   std::vector<std::string> notes = {};
 
   std::int64_t group_size() const { return heads / kv_heads; }  ///< g, query heads per K/V head
+  /// Tokens of a side, the padding included. Keys of a sequence with a prefix are at positions from 0 on, its queries from
+  /// `prefix` on.
+  std::int64_t tokens(token_side side) const {
+    if (side == token_side::queries) return sequence;
+    return kv_sequence > 0 ? kv_sequence : prefix + sequence;
+  }
 };
 
 std::int64_t element_bytes(data_type);
 
-/// The first token of each document, ascending, and the end of the last.
-std::vector<std::int64_t> document_bounds(const attention&);
+/// The first token of each document, ascending, and the end of the last: the padding is after it.
+std::vector<std::int64_t> document_bounds(const attention&, token_side = token_side::queries);
 
 /// Whether 64 bits have room for its pairs of tokens, its bytes, and sums of several tensors.
 bool is_countable(const attention&);
 
-/// Throws input_error for sizes below one or beyond what can be counted, and documents that do not add up to the sequence, infeasible when kv_heads does not divide heads.
+/// Throws input_error for sizes below one or beyond what can be counted, and documents that do not add up to the sequence, infeasible when kv_heads does not divide heads. A prefix or another sequence's keys go with one document,
+/// the latter with a full mask.
 void check(const attention&);
+
+/// Cached tokens have no gradients: throws input_error for any pass but forward where there are some.
+void check(const attention&, pass_kind);
 
 std::string_view name_of(mask_kind);
 std::string_view name_of(data_type);

@@ -59,6 +59,13 @@ placed_ranges placed(const token_set& set, const std::vector<token_document>& do
   return result;
 }
 
+/// Keys of another sequence are one document with the queries, and end by themselves.
+placed_ranges placed_of(const attention& a, token_side side, const token_set& set,
+                        const std::vector<token_document>& documents) {
+  if (a.kv_sequence == 0) return placed(set, documents);
+  return placed(set, {{0, document_bounds(a, side).back()}});
+}
+
 /// Calls `both` with the queries and the keys of each document that has both.
 template <typename Both>
 void each_document(const placed_ranges& queries, const placed_ranges& keys, const Both& both) {
@@ -207,6 +214,26 @@ tile self_tile(std::span<const placed_range> ranges, held_results held, std::int
   return t;
 }
 
+/// How many keys are before the queries where they are earlier tokens followed by the queries themselves; else 0.
+std::int64_t tokens_before(const token_set& queries, const token_set& keys) {
+  const auto before = size(keys) - size(queries);
+  if (before <= 0 || slice(keys, before, size(queries)) != joined(queries)) return 0;
+  const auto earlier = slice(keys, 0, before);
+  const bool is_earlier = std::all_of(earlier.begin(), earlier.end(), [&](const token_range& r) {
+    return last(r) < queries.front().first;
+  });
+  return is_earlier ? before : 0;
+}
+
+/// Ascending tokens against `before` earlier ones and themselves, without the padding.
+tile continued_tile(std::span<const placed_range> ranges, held_results held, std::int64_t before) {
+  auto t = self_tile(ranges, held, 1);
+  t.col_first = 0;
+  t.cols += before;
+  t.mask.query_first = before;
+  return t;
+}
+
 bool rows_overlap(const tile& a, const tile& b) {
   return a.row_first < b.row_first + b.rows * b.row_step &&
          b.row_first < a.row_first + a.rows * a.row_step &&
@@ -292,8 +319,11 @@ token_set tokens_of(token_layout layout, std::int64_t sequence, std::int64_t chu
 
 token_set tokens_of(token_layout layout, const attention& a, std::int64_t chunks,
                     std::int64_t chunk) {
-  if (layout != token_layout::zigzag || a.documents.empty())
-    return tokens_of(layout, a.sequence, chunks, chunk);
+  if (layout != token_layout::zigzag || a.documents.empty()) {
+    auto all = tokens_of(layout, a.sequence, chunks, chunk);
+    for (auto& r : all) r.first += a.prefix;
+    return all;
+  }
   auto bounds = document_bounds(a);
   if (a.padding > 0) bounds.push_back(a.sequence);
   token_set all;
@@ -304,6 +334,20 @@ token_set tokens_of(token_layout layout, const attention& a, std::int64_t chunks
     }
   }
   return all;
+}
+
+token_set keys_of(token_layout layout, const attention& a, std::int64_t chunks,
+                  std::int64_t chunk) {
+  if (a.kv_sequence > 0) return tokens_of(layout, a.kv_sequence, chunks, chunk);
+  const auto own = tokens_of(layout, a, chunks, chunk);
+  if (a.prefix == 0) return own;
+  auto all = tokens_of(layout, a.prefix, chunks, chunk);
+  all.insert(all.end(), own.begin(), own.end());
+  return joined(all);
+}
+
+token_set all_tokens(const attention& a, token_side side) {
+  return {{side == token_side::queries ? a.prefix : 0, a.tokens(side), 1}};
 }
 
 token_set slice(const token_set& set, std::int64_t first, std::int64_t count) {
@@ -371,13 +415,17 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
                                held_results held) {
   const bool triangles = a.mask == mask_kind::causal && a.window == 0;
   const bool self = triangles && queries == keys && is_ascending(queries);
-  const auto key_ranges = placed(keys, documents);
+  const bool continues = triangles && a.prefix > 0 && is_ascending(queries);
+  const auto before = continues ? tokens_before(queries, keys) : 0;
+  const auto key_ranges = placed_of(a, token_side::keys, keys, documents);
   std::vector<tile> all;
-  each_document(placed(queries, documents), key_ranges, [&](const auto& rows, const auto& cols) {
-    const auto times = documents[rows.front().document].times;
-    if (self) return all.push_back(self_tile(rows, held, times));
-    append_document(all, rows, cols, a, staircase, held, times);
-  });
+  each_document(placed_of(a, token_side::queries, queries, documents), key_ranges,
+                [&](const auto& rows, const auto& cols) {
+                  const auto times = a.kv_sequence > 0 ? 1 : documents[rows.front().document].times;
+                  if (self) return all.push_back(self_tile(rows, held, times));
+                  if (before > 0) return all.push_back(continued_tile(rows, held, before));
+                  append_document(all, rows, cols, a, staircase, held, times);
+                });
   return all;
 }
 
@@ -389,14 +437,19 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
 
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention& a) {
   const auto documents = shared_documents(queries, keys, document_bounds(a));
-  const auto key_ranges = placed(keys, documents);
+  const auto key_ranges = placed_of(a, token_side::keys, keys, documents);
   std::int64_t total = 0;
-  each_document(placed(queries, documents), key_ranges, [&](const auto& rows, const auto& cols) {
-    for (const auto& q : rows) {
-      for (const auto& k : cols) total += make_tile(q, k, a).pairs();
-    }
-  });
+  each_document(placed_of(a, token_side::queries, queries, documents), key_ranges,
+                [&](const auto& rows, const auto& cols) {
+                  for (const auto& q : rows) {
+                    for (const auto& k : cols) total += make_tile(q, k, a).pairs();
+                  }
+                });
   return total;
+}
+
+std::int64_t visible_pairs(const attention& a) {
+  return visible_pairs(all_tokens(a, token_side::queries), all_tokens(a, token_side::keys), a);
 }
 
 }  // namespace attnsim

@@ -44,8 +44,16 @@ std::int64_t layout_unit(token_layout, std::int64_t ranks, std::int64_t parts = 
 /// The tokens of chunk `chunk` of `chunks` equal chunks. Precondition: sequence is a multiple of layout_unit.
 token_set tokens_of(token_layout, std::int64_t sequence, std::int64_t chunks, std::int64_t chunk);
 
-/// The same of a sequence that may hold documents and padding, which is dealt out like one more document.
+/// The same of a sequence that may hold documents and padding, which is dealt out like one more document. Positions count
+/// from the first token of the prefix, which is not among them.
 token_set tokens_of(token_layout, const attention&, std::int64_t chunks, std::int64_t chunk);
+
+/// The keys of chunk `chunk`: its shard of the prefix, laid out by itself as the prefill left it, then that of the sequence; or
+/// its shard of the other sequence. Precondition: each is a multiple of layout_unit.
+token_set keys_of(token_layout, const attention&, std::int64_t chunks, std::int64_t chunk);
+
+/// All of a side, in order.
+token_set all_tokens(const attention&, token_side);
 
 /// The `count` tokens from place `first` of the list on.
 token_set slice(const token_set&, std::int64_t first, std::int64_t count);
@@ -88,7 +96,8 @@ struct held_results {
 /// The kernel calls that compute attention of `queries` to `keys` in some documents: nothing where no key is visible, one
 /// call where the whole rectangle is; rectangles of neighbouring ranges are merged. A causal call needs equal strides on both
 /// sides; where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
-/// tokens against themselves (a zigzag chunk's own pair) are one causal call a document. Documents are tiles of their own,
+/// tokens against themselves (a zigzag chunk's own pair) are one causal call a document, also with keys
+/// of earlier tokens before them. Documents are tiles of their own,
 /// as a variable-length kernel has them in one call.
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
                                bool staircase, const std::vector<token_document>& documents,
@@ -99,5 +108,7 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
 
 /// Number of (query, key) pairs that are visible: the exact work.
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention&);
+/// Of all queries and all keys.
+std::int64_t visible_pairs(const attention&);
 
 }  // namespace attnsim

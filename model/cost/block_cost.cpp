@@ -12,15 +12,17 @@ namespace attnsim {
 namespace {
 
 kernel_call block_call(const attention& a, const head_range& heads, pass_kind pass, int places) {
-  const auto tokens = a.sequence / places;
+  const auto tokens = a.sequence / places, keys = a.tokens(token_side::keys) / places;
   return {.pass = pass,
           .batch = a.batch,
           .heads = heads.queries,
           .kv_heads = heads.keys,
           .head_dim = a.head_dim,
           .rows = tokens,
-          .cols = tokens,
-          .pairs = a.mask == mask_kind::full ? tokens * tokens : (tokens * tokens + 1) / 2,
+          .cols = keys,
+          .pairs = a.mask == mask_kind::full
+                       ? tokens * keys
+                       : tokens * (a.prefix / places) + (tokens * tokens + 1) / 2,
           .dtype = a.dtype};
 }
 

@@ -71,8 +71,7 @@ struct load {
 }  // namespace
 
 time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), attention_(a) {
-  const token_set all{{0, a.sequence, 1}};
-  pairs_ = static_cast<double>(visible_pairs(all, all, a)) * static_cast<double>(a.batch * a.heads);
+  pairs_ = static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch * a.heads);
   const auto vertices = c.network.vertices();
   device_egress_ = largest_egress(c.network, [&](vertex_id v) {
     return vertices[v].kind == vertex_kind::device ? static_cast<int>(v) : -1;

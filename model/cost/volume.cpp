@@ -8,17 +8,18 @@ namespace {
 
 struct chunk_sizes {
   attention problem;
-  std::int64_t tokens;
+  std::int64_t queries, keys;  ///< tokens
   head_range heads;
 
   std::int64_t of(tensor t, precision format = precision::storage) const {
-    return tokens * token_bytes(problem, t, format, heads);
+    return (is_key_side(t) ? keys : queries) * token_bytes(problem, t, format, heads);
   }
 };
 
 /// The largest of any rank, as buffers have room for it.
 chunk_sizes sizes_of(const strategy& s, const attention& a) {
-  return {a, a.sequence / (std::int64_t{s.rows} * s.cols),
+  const auto places = std::int64_t{s.rows} * s.cols;
+  return {a, a.sequence / places, a.tokens(token_side::keys) / places,
           share_of(share_of(all_heads(a), s.tensor_parallel, 0), s.ulysses, 0)};
 }
 
@@ -36,8 +37,9 @@ chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass
           .key_results = chunk.of(tensor::d_k, s.gradients) + chunk.of(tensor::d_v, s.gradients)};
 }
 
-/// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's.
-std::int64_t exchanged(const chunk_sizes& chunk, int group) {
+/// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's. A cached prefix stays.
+std::int64_t exchanged(chunk_sizes chunk, const strategy& s, int group) {
+  chunk.keys -= chunk.problem.prefix / (std::int64_t{s.rows} * s.cols);
   const auto all = 2 * chunk.of(tensor::q) + chunk.of(tensor::k) + chunk.of(tensor::v);
   return all / group * (group - 1);
 }
@@ -62,7 +64,7 @@ volume volume_of(const strategy& s, const attention& a, pass_kind pass) {
   if (s.rows * s.cols > 1)
     all = chosen.sends ? chosen.sends(s, bytes_of(chunk, s, pass), pass) : volume{};
   if (s.ulysses > 1)
-    all.parts.push_back({exchange_axis(whole_grid(s)), exchanged(chunk, s.ulysses)});
+    all.parts.push_back({exchange_axis(whole_grid(s)), exchanged(chunk, s, s.ulysses)});
   return all;
 }
 

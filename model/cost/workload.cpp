@@ -23,8 +23,7 @@ std::int64_t tokens_of(const tile& t, const operand& result) {
 std::int64_t pairs_of(attention a, std::int64_t tokens) {
   a.sequence = tokens;
   a.padding = 0;
-  const token_set all{{0, tokens, 1}};
-  return visible_pairs(all, all, a);
+  return visible_pairs(a);
 }
 
 precision format_of(const schedule& s, const operand& o) {
@@ -72,12 +71,32 @@ bool fits_layout(const attention& a, token_layout layout, std::int64_t ranks, st
   const auto fits = [&](std::int64_t tokens) {
     return padded_sequence(tokens, layout, ranks, parts) == tokens;
   };
-  return fits(a.sequence) && (layout != token_layout::zigzag ||
-                              std::all_of(a.documents.begin(), a.documents.end(), fits));
+  return fits(a.sequence) && fits(a.prefix) && fits(a.kv_sequence) &&
+         (layout != token_layout::zigzag ||
+          std::all_of(a.documents.begin(), a.documents.end(), fits));
 }
+
+namespace {
+
+/// Keys are laid out by themselves; what stands in a cache can't be padded.
+void require_keys(const char* field, std::int64_t tokens, token_layout layout, std::int64_t ranks,
+                  std::int64_t parts) {
+  const auto unit = layout_unit(layout, ranks, parts);
+  if (tokens % unit == 0) return;
+  const auto less = tokens / unit * unit;
+  throw infeasible(
+      asked(field), std::to_string(tokens),
+      fmt::format("not a multiple of {}, as {} tokens over {} ranks need; nearest: {}{}", unit,
+                  name_of(layout), ranks, less > 0 ? fmt::format("{} and ", less) : "",
+                  less + unit));
+}
+
+}  // namespace
 
 void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
                     std::int64_t parts) {
+  require_keys("prefix", a.prefix, layout, ranks, parts);
+  require_keys("kv-seq", a.kv_sequence, layout, ranks, parts);
   if (layout == token_layout::zigzag) require_documents(a, ranks, parts);
   const auto padded = padded_sequence(a.sequence, layout, ranks, parts);
   if (padded == a.sequence) return;
@@ -111,8 +130,9 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
       documents_(document_bounds(a), s.chunk_total() / s.chunks_in_slot(head_form::share)),
       lengths_(lengths_of(a)) {
   check(a);
+  attnsim::check(a, s.pass);
   const int parts = s.grid.extent_of(s.head_axis);
-  require_layout(a, layout, s.chunk_total(), parts);
+  if (!s.whole_queries) require_layout(a, layout, s.chunk_total(), parts);
   const auto all = all_heads(a);
   if (!can_share(all, s.tensor_parallel) ||
       !can_share(share_of(all, s.tensor_parallel, 0), parts)) {
@@ -127,16 +147,64 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
     slot_heads_[static_cast<std::size_t>(form)] = heads(0, form);
 }
 
-/// Consecutive chunks along the head axis are the parts of one slot.
-token_set workload::tokens_of_slot(const attention& a, int slot) const {
-  const int parts = schedule_->chunks_in_slot(head_form::share);
-  return tokens_of(layout_, a, schedule_->chunk_total() / parts, slot);
+std::int64_t workload::chunk_tokens(token_side side) const {
+  const auto& a = attention_;
+  const std::int64_t chunks = schedule_->chunk_total(side);
+  if (schedule_->whole_queries && side == token_side::keys)
+    return padded_sequence(a.tokens(side), layout_, chunks) / chunks;
+  return (a.tokens(side) - (side == token_side::keys ? a.prefix : 0)) / chunks;
 }
 
-token_set workload::tokens_of_chunk(const attention& a, int chunk) const {
+int workload::slot_total() const {
+  return schedule_->chunk_total() / schedule_->chunks_in_slot(head_form::share);
+}
+
+std::int64_t workload::cached_tokens(head_form form) const {
+  const bool in_shares = exchanges_heads();
+  if (schedule_->whole_queries || in_shares != (form == head_form::share)) return 0;
+  return attention_.prefix / slot_total();
+}
+
+operands workload::caches() const {
+  operands all;
+  if (attention_.prefix == 0 || !exchanges_heads()) return all;
+  for (const auto& op : schedule_->program) {
+    for (const auto& o : op.writes) {
+      const bool share = schedule_->buffer_of(o).heads == head_form::share;
+      if (op.kind == op_kind::all_to_all && share && is_key_side(o.what)) all.push_back(o);
+    }
+  }
+  return all;
+}
+
+token_set workload::cached_tokens(int rank, const operand& o) const {
+  return slice(tokens(rank, o), 0, cached_tokens(head_form::share));
+}
+
+/// Consecutive chunks along the head axis are the parts of one slot.
+token_set workload::tokens_of_slot(const attention& a, token_side side, int slot) const {
+  const auto& s = *schedule_;
+  if (side == token_side::keys && s.whole_queries) {
+    const auto laid_out = chunk_tokens(side) * s.chunk_total();
+    return attnsim::tokens_of(layout_, laid_out, s.chunk_total(), slot);
+  }
+  if (s.whole_queries) return all_tokens(a, side);
+  return side == token_side::keys ? keys_of(layout_, a, slot_total(), slot)
+                                  : attnsim::tokens_of(layout_, a, slot_total(), slot);
+}
+
+/// Without the prefix where it stays in shares of heads.
+token_set workload::tokens_of_chunk(const attention& a, token_side side, int chunk) const {
   const int parts = schedule_->chunks_in_slot(head_form::share);
-  const auto slot = tokens_of_slot(a, chunk / parts);
-  return parts == 1 ? slot : slice(slot, chunk % parts * chunk_tokens(), chunk_tokens());
+  const auto slot = tokens_of_slot(a, side, chunk / parts);
+  if (parts == 1) return slot;
+  const auto tokens = chunk_tokens(side);
+  const auto before = side == token_side::keys ? cached_tokens(head_form::share) : 0;
+  return slice(slot, before + chunk % parts * tokens, tokens);
+}
+
+token_set workload::home_tokens(int rank, token_side side) const {
+  return tokens_of_chunk(attention_, side, schedule_->chunk_of(rank, side));
 }
 
 token_set workload::tokens(int rank, const operand& o) const {
@@ -148,8 +216,9 @@ token_set workload::tokens(const attention& a, int rank, const operand& o) const
   const int parts = schedule_->chunks_in_slot(form);
   token_set all;
   for (const int chunk : schedule_->first_chunks(rank, o)) {
-    const auto part =
-        form == head_form::share ? tokens_of_slot(a, chunk / parts) : tokens_of_chunk(a, chunk);
+    const auto side = side_of(o.what);
+    const auto part = form == head_form::share ? tokens_of_slot(a, side, chunk / parts)
+                                               : tokens_of_chunk(a, side, chunk);
     all.insert(all.end(), part.begin(), part.end());
   }
   return o.at.ascending ? ascending(all) : all;
@@ -173,12 +242,12 @@ std::int64_t workload::token_bytes(tensor t, precision format, head_form form) c
 
 byte_count workload::bytes(const operand& o) const {
   const auto& b = schedule_->buffer_of(o);
-  return byte_count(schedule_->slot_count(o) * slot_tokens(b.heads) *
+  return byte_count(schedule_->slot_count(o) * slot_tokens(o.what, b.heads) *
                     token_bytes(o.what, b.format, b.heads));
 }
 
 byte_count workload::bytes(const buffer& b) const {
-  return byte_count(schedule_->grid.extent_of(b.slots) * slot_tokens(b.heads) *
+  return byte_count(schedule_->grid.extent_of(b.slots) * slot_tokens(b.what, b.heads) *
                     token_bytes(b.what, b.format, b.heads));
 }
 
@@ -242,6 +311,7 @@ std::vector<tile> workload::counted_tiles(const operation& op, int rank) const {
 
 int workload::tile_variant(const operation& op, int rank) const {
   if (same_on_all_ranks()) return 0;
+  if (schedule_->whole_queries) return -1;
   const bool alike = attention_.documents.empty() ||
                      (layout_ == token_layout::zigzag && attention_.mask == mask_kind::causal);
   const bool plain = attention_.padding == 0 && attention_.window == 0 && alike && even_heads_;
@@ -290,7 +360,7 @@ memory_calls workload::memory_calls_of(const operation& op) const {
   const bool in_place = op.kind == op_kind::merge && merges_in_place(op);
   for (const auto& sum : op.writes) {
     const auto form = schedule_->buffer_of(sum).heads;
-    const auto tokens = schedule_->slot_count(sum) * slot_tokens(form);
+    const auto tokens = schedule_->slot_count(sum) * slot_tokens(sum.what, form);
     int parts = 0;
     for (const auto& o : op.reads) {
       if (o.what == sum.what) parts += schedule_->slot_count(o) / schedule_->slot_count(sum);
@@ -349,7 +419,7 @@ byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
 byte_count workload::scratch_bytes(const operation& merge) const {
   const auto& sum = find(merge.writes, tensor::o);
   const auto form = schedule_->buffer_of(sum).heads;
-  return byte_count(schedule_->slot_count(sum) * slot_tokens(form) *
+  return byte_count(schedule_->slot_count(sum) * slot_tokens(tensor::o, form) *
                     merge_scratch(tensor::o, form));
 }
 

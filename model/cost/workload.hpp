@@ -38,7 +38,8 @@ std::int64_t token_bytes(const attention&, tensor, precision, const head_range&)
 class workload {
  public:
   /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
-  /// sequence is not a multiple of the layout's unit; says which padding would do.
+  /// sequence, or the prefix or the other sequence of its keys, is not a multiple of the layout's unit; says which padding
+  /// would do. Where every rank has all queries, keys need not be one: the last chunks are shorter.
   workload(const schedule&, const attention&, token_layout, bool staircase,
            merge_kind = merge_kind::fused);
 
@@ -47,15 +48,21 @@ class workload {
   token_layout layout() const { return layout_; }
   int ranks() const { return schedule_->grid.ranks(); }
 
-  std::int64_t chunk_tokens() const { return attention_.sequence / schedule_->chunk_total(); }
-  std::int64_t slot_tokens(head_form form) const {
-    return chunk_tokens() * schedule_->chunks_in_slot(form);
+  /// Tokens of a chunk, those of the sequence alone.
+  std::int64_t chunk_tokens(token_side = token_side::queries) const;
+  /// Of a cached prefix, those in each slot of keys and values, before the sequence's. Where heads are exchanged a rank keeps
+  /// its share of the heads of the whole group's prefix, and only the sequence's tokens are exchanged.
+  std::int64_t cached_tokens(head_form) const;
+  std::int64_t slot_tokens(tensor t, head_form form) const {
+    return chunk_tokens(side_of(t)) * schedule_->chunks_in_slot(form) +
+           (is_key_side(t) ? cached_tokens(form) : 0);
   }
   token_set tokens(int rank, const operand&) const;
-  /// The tokens of the chunk of which `rank` is the home.
-  token_set home_tokens(int rank) const {
-    return tokens_of_chunk(attention_, schedule_->chunk_of(rank));
-  }
+  /// The tokens of a side's chunk of which `rank` is the home.
+  token_set home_tokens(int rank, token_side) const;
+  /// The shares of heads of keys and values that hold a cached prefix before an exchange adds the sequence's, and those tokens.
+  operands caches() const;
+  token_set cached_tokens(int rank, const operand&) const;
 
   /// The heads that `rank` has in buffers of a form; of dealt ones in slot `slot`.
   head_range heads(int rank, head_form, int slot = 0) const;
@@ -82,7 +89,7 @@ class workload {
   /// All ranks have the same tiles in every operation: nothing is masked, and all have as many heads.
   bool same_on_all_ranks() const {
     return attention_.mask == mask_kind::full && attention_.padding == 0 &&
-           attention_.documents.empty() && even_heads_;
+           attention_.documents.empty() && even_heads_ && !schedule_->whole_queries;
   }
 
   /// A local operation on the device's memory: merge, accumulate, delta, copy. The first partial result is copied, the others
@@ -116,9 +123,11 @@ class workload {
   std::vector<tile> tiles_of(const operation&, const token_set& queries, const token_set& keys,
                              const std::vector<token_document>&) const;
   bool lays_out_each_document(const operation&) const;
+  bool exchanges_heads() const { return schedule_->head_axis != 0 && !schedule_->whole_queries; }
+  int slot_total() const;
   token_set tokens(const attention&, int rank, const operand&) const;
-  token_set tokens_of_chunk(const attention&, int chunk) const;
-  token_set tokens_of_slot(const attention&, int slot) const;
+  token_set tokens_of_chunk(const attention&, token_side, int chunk) const;
+  token_set tokens_of_slot(const attention&, token_side, int slot) const;
 
   const schedule* schedule_;
   attention attention_;
@@ -135,7 +144,8 @@ class workload {
 std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t ranks,
                              std::int64_t parts = 1);
 
-/// Whether the sequence, and each document that is laid out by itself, is a multiple of the layout's unit.
+/// Whether the sequence, and each document, prefix or other sequence of keys that is laid out by itself, is a multiple of the
+/// layout's unit.
 bool fits_layout(const attention&, token_layout, std::int64_t ranks, std::int64_t parts = 1);
 
 /// Throws infeasible where it is not, with the padding that would do and what it would waste.

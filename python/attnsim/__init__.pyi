@@ -50,13 +50,19 @@ class Attention:
                  mask: Literal["full", "causal"] | None = None, window: int | str | None = None,
                  layer: Literal["full", "window"] | None = None,
                  documents: Sequence[int] | str | None = None, dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
-                 pad_to: int = 1) -> None: ...
+                 pad_to: int = 1, prefix: int | str = 0, kv_seq: int | str = 0) -> None: ...
     @property
     def seq(self) -> int:
         """tokens, including the padding"""
     @property
     def padding(self) -> int:
         """trailing tokens without data"""
+    @property
+    def prefix(self) -> int:
+        """cached tokens before the sequence"""
+    @property
+    def kv_seq(self) -> int:
+        """tokens of another sequence that is attended to; 0: none"""
     @property
     def batch(self) -> int:
         """sequences"""

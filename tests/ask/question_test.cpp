@@ -20,6 +20,8 @@ const std::vector<std::pair<std::string, std::string>> samples{
     {"set", "a.b=c"},
     {"seq", "65536"},
     {"documents", "100,60"},
+    {"prefix", "4096"},
+    {"kv-seq", "512"},
     {"batch", "3"},
     {"heads", "64"},
     {"kv-heads", "8"},

@@ -49,5 +49,37 @@ TEST(attention, has_key_heads_that_divide_its_heads) {
                "kv-heads: '5': does not divide 32 heads; feasible: 1, 2, 4, 8, 16, 32");
 }
 
+TEST(attention, of_other_keys_than_its_own_says_what_it_needs) {
+  auto a = layer;
+  a.prefix = -1;
+  EXPECT_ERROR(check(a), input_error, "prefix: '-1': expected a whole number of at least 0");
+  a.prefix = std::int64_t{1} << 31;
+  expect_refused(a,
+                 "prefix: '2147483648': expected at most 2147352576 here: bytes and pairs of "
+                 "tokens are counted in 64 bits");
+  a.prefix = 8;
+  EXPECT_NO_THROW(check(a));
+  a.kv_sequence = 8;
+  EXPECT_ERROR(check(a), input_error,
+               "kv-seq: '8': expected a full mask with keys of another sequence");
+  a.mask = mask_kind::full;
+  EXPECT_ERROR(check(a), input_error,
+               "kv-seq: '8': expected no cached prefix with keys of another sequence");
+  a.prefix = 0;
+  EXPECT_NO_THROW(check(a));
+  attention packed{.heads = 1, .kv_heads = 1, .sequence = 8, .prefix = 8, .documents = {4, 4}};
+  EXPECT_ERROR(check(packed), input_error,
+               "prefix: '8': expected a sequence without packed documents");
+}
+
+TEST(attention, of_a_prefix_has_no_backward_pass) {
+  auto a = layer;
+  EXPECT_NO_THROW(check(a, pass_kind::both));
+  a.prefix = 8;
+  EXPECT_NO_THROW(check(a, pass_kind::forward));
+  EXPECT_ERROR(check(a, pass_kind::both), input_error,
+               "pass: 'both': expected forward: the tokens of a cached prefix have no gradients");
+}
+
 }  // namespace
 }  // namespace attnsim

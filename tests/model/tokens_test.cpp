@@ -230,5 +230,55 @@ TEST(documents, of_zigzag_take_a_call_each) {
   EXPECT_EQ(before[1].pairs(), 2);
 }
 
+// 8 cached and 4 new tokens over 2 ranks: both are laid out by themselves, queries begin at 8.
+TEST(prefix, is_laid_out_by_itself_before_the_new_tokens) {
+  const attention a{.heads = 1, .kv_heads = 1, .sequence = 4, .prefix = 8};
+  EXPECT_EQ(positions(tokens_of(token_layout::zigzag, a, 2, 1)),
+            (std::vector<std::int64_t>{9, 10}));
+  EXPECT_EQ(positions(keys_of(token_layout::zigzag, a, 2, 1)),
+            (std::vector<std::int64_t>{2, 3, 4, 5, 9, 10}));
+  EXPECT_EQ(positions(keys_of(token_layout::contiguous, a, 2, 0)),
+            (std::vector<std::int64_t>{0, 1, 2, 3, 8, 9}));
+  EXPECT_EQ(keys_of(token_layout::striped, a, 2, 1), (token_set{{1, 6, 2}}));
+}
+
+// 4 rows see 8 cached keys and 1 + 2 + 3 + 4 of their own.
+TEST(prefix, is_seen_by_all_new_tokens) {
+  attention a{.heads = 1, .kv_heads = 1, .sequence = 4, .prefix = 8};
+  EXPECT_EQ(visible_pairs(a), 4 * 8 + 10);
+  a.padding = 1;
+  EXPECT_EQ(visible_pairs(a), 3 * 8 + 6);
+  a.padding = 0;
+  a.window = 3;
+  EXPECT_EQ(visible_pairs(a), 4 * 3);
+  a.mask = mask_kind::full;
+  a.window = 0;
+  EXPECT_EQ(visible_pairs(a), 4 * 12);
+}
+
+// The own chunk with the cached part of it is one call, aligned at the bottom right.
+TEST(prefix, and_the_own_new_tokens_are_one_call) {
+  const attention a{.heads = 1, .kv_heads = 1, .sequence = 8, .prefix = 16};
+  for (const auto layout :
+       {token_layout::contiguous, token_layout::zigzag, token_layout::striped}) {
+    const auto tiles = kernel_tiles(tokens_of(layout, a, 2, 1), keys_of(layout, a, 2, 1), a, false);
+    ASSERT_EQ(tiles.size(), 1u) << name_of(layout);
+    EXPECT_EQ(tiles[0].rows, 4);
+    EXPECT_EQ(tiles[0].cols, 12);
+    EXPECT_EQ(tiles[0].pairs(), 4 * 8 + 10);
+  }
+}
+
+TEST(another_sequence, has_keys_of_its_own) {
+  const attention a{.heads = 1,
+                    .kv_heads = 1,
+                    .sequence = 6,
+                    .padding = 1,
+                    .kv_sequence = 4,
+                    .mask = mask_kind::full};
+  EXPECT_EQ(keys_of(token_layout::contiguous, a, 2, 1), (token_set{{2, 2, 1}}));
+  EXPECT_EQ(visible_pairs(a), 5 * 4);
+}
+
 }  // namespace
 }  // namespace attnsim

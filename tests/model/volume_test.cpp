@@ -116,9 +116,16 @@ TEST_P(volume_test, is_what_the_program_sends) {
                         .head_dim = 16,
                         .sequence = 6 * ranks,
                         .dtype = dtype};
+      auto after_prefix = a, of_another = a;
+      after_prefix.prefix = 18 * ranks;
+      of_another.kv_sequence = 24 * ranks;
+      of_another.mask = mask_kind::full;
       for (const auto& s : strategies(ranks, a)) {
-        for (const auto pass : {pass_kind::forward, pass_kind::backward})
+        for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
           expect_what_is_sent(s, a, pass);
+          expect_what_is_sent(s, of_another, pass);
+        }
+        expect_what_is_sent(s, after_prefix, pass_kind::forward);
       }
     }
   }
@@ -126,6 +133,41 @@ TEST_P(volume_test, is_what_the_program_sends) {
 
 INSTANTIATE_TEST_SUITE_P(ranks, volume_test, testing::Range(1, 17),
                          testing::PrintToStringParamName());
+
+std::int64_t sent_in_all(const strategy& s, const attention& a) {
+  std::int64_t bytes = 0;
+  for (const auto& part : volume_of(s, a, pass_kind::forward).parts) bytes += part.bytes;
+  return bytes;
+}
+
+// 8 ranks, S tokens in all, T of them new, 32 heads and 4 K/V heads of 128 in 2 bytes. Passing keys sends 7/8 of K and V of
+// all tokens, S x 2 x 4 x 256 bytes; passing queries 7/8 of Q and O of the new ones and their log-sum-exps in 4 bytes,
+// T x 32 x (512 + 4). As many at T = S x 2048/16512.
+TEST(volume, passing_queries_sends_as_many_bytes_as_passing_keys_at_the_derived_share) {
+  const std::int64_t all = 16512 * 8, even = 2048 * 8;
+  const auto at = [&](std::int64_t new_tokens) {
+    return attention{
+        .heads = 32, .kv_heads = 4, .sequence = new_tokens, .prefix = all - new_tokens};
+  };
+  const strategy keys{.schedule = "ring", .rows = 8, .cols = 1};
+  const strategy queries{.schedule = "passq-ring", .rows = 8, .cols = 1};
+  const strategy gathered{.schedule = "passq-allgather", .rows = 1, .cols = 8};
+  EXPECT_EQ(sent_in_all(keys, at(even)), all / 8 * 7 * 2048);
+  EXPECT_EQ(sent_in_all(queries, at(even)), sent_in_all(keys, at(even)));
+  EXPECT_EQ(sent_in_all(gathered, at(even)), sent_in_all(keys, at(even)));
+  EXPECT_EQ(sent_in_all(keys, at(even / 2)), sent_in_all(keys, at(even)));
+  EXPECT_EQ(sent_in_all(queries, at(even / 2)), sent_in_all(queries, at(even)) / 2);
+}
+
+// A rank keeps the prefix of its share of the heads: only new tokens are exchanged.
+TEST(volume, of_an_exchange_of_heads_does_not_grow_with_the_prefix) {
+  const strategy s{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4};
+  attention a{.heads = 32, .kv_heads = 4, .sequence = 1024};
+  const auto without = sent_in_all(s, a);
+  EXPECT_EQ(without, 256 * (2 * 32 + 2 * 4) * 128 * 2 * 3 / 4);
+  a.prefix = 64 * 1024;
+  EXPECT_EQ(sent_in_all(s, a), without);
+}
 
 // On 2 x 3 places with heads exchanged in groups of 4: axes are rows, columns, heads, tensor-parallel shares.
 TEST(volume, names_axes_of_the_whole_grid) {

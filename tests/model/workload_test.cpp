@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "model/cost/memory.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "tests/expect_error.hpp"
@@ -441,6 +442,33 @@ TEST(workload, counts_documents_that_are_alike) {
     }
   }
   EXPECT_LT(counted, all / 2);
+}
+
+TEST(workload, of_a_prefix_that_is_not_a_multiple_names_the_nearest) {
+  attention a{.heads = 4, .kv_heads = 4, .sequence = 64, .prefix = 100};
+  const auto program =
+      make_schedule({.schedule = "ring", .rows = 4, .cols = 1}, a, pass_kind::forward);
+  EXPECT_ERROR(workload(program, a, token_layout::zigzag, true), infeasible,
+               "prefix: '100': not a multiple of 8, as zigzag tokens over 4 ranks need; nearest: "
+               "96 and 104");
+  a.prefix = 0;
+  a.mask = mask_kind::full;
+  a.kv_sequence = 3;
+  EXPECT_ERROR(workload(program, a, token_layout::contiguous, true), infeasible,
+               "kv-seq: '3': not a multiple of 4, as contiguous tokens over 4 ranks need; nearest: "
+               "4");
+}
+
+// 4 ranks, 16 new and 96 cached tokens, 4 K/V heads of 128 in 2 bytes: a rank holds 4 + 24 tokens of K and of V.
+TEST(workload, keeps_its_shard_of_the_prefix_in_memory) {
+  attention a{.heads = 8, .kv_heads = 4, .sequence = 16, .prefix = 96};
+  const auto resident = [&](const strategy& s) {
+    const auto program = make_schedule(s, a, pass_kind::forward);
+    return peak_memory(workload(program, a, token_layout::striped, true)).resident.value();
+  };
+  const std::int64_t of_queries = 4 * 8 * (128 * 2 * 2 + 4), of_keys = 2 * 4 * 128 * 2;
+  EXPECT_EQ(resident({.schedule = "ring", .rows = 4, .cols = 1}), of_queries + 28 * of_keys);
+  EXPECT_EQ(resident({.schedule = "passq-ring", .rows = 4, .cols = 1}), of_queries + 28 * of_keys);
 }
 
 }  // namespace

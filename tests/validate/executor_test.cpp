@@ -13,12 +13,12 @@ namespace {
 
 /// Oracles by problem: many runs share one.
 const oracle& oracle_of(const attention& a) {
-  using key =
-      std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                 std::int64_t, mask_kind, data_type, std::vector<std::int64_t>>;
+  using key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, std::int64_t, std::int64_t, std::int64_t, mask_kind,
+                         data_type, std::vector<std::int64_t>>;
   static std::map<key, oracle> known;
-  const key problem{a.batch,   a.heads,  a.kv_heads, a.head_dim, a.sequence,
-                    a.padding, a.window, a.mask,     a.dtype,    a.documents};
+  const key problem{a.batch,  a.heads,  a.kv_heads,    a.head_dim, a.sequence, a.padding,
+                    a.window, a.prefix, a.kv_sequence, a.mask,     a.dtype,    a.documents};
   return known.try_emplace(problem, a).first->second;
 }
 
@@ -79,6 +79,31 @@ TEST_P(executor_test, computes_attention) {
         for (const auto pass : passes) {
           if (++turn % stride != 0) continue;
           const auto a = problem_of_turn(turn, ranks, mask);
+          if (refusal(s, a).empty()) expect_correct(of_turn(turn, s, layout), a, pass);
+        }
+      }
+    }
+  }
+}
+
+/// Keys that are more than queries: a prefix of 1, 7 or 64 times the new tokens, or another sequence; heads of their own, in
+/// groups and one for all; padding and windows take turns.
+TEST_P(executor_test, computes_attention_to_a_prefix_or_another_sequence) {
+  const int ranks = GetParam(), stride = ranks > 9 ? 31 : ranks > 3 ? 11 : 3;
+  int turn = 0;
+  auto all = every_strategy(ranks, {.heads = 4, .kv_heads = 4});
+  if (ranks <= 9) append(all, every_strategy(ranks, {.heads = 4, .kv_heads = 4}, 2));
+  for (const auto& s : all) {
+    for (const int times : {0, 1, 7, 64}) {
+      for (const auto layout : layouts) {
+        for (const auto pass : passes) {
+          if (++turn % stride != 0 || (times > 0 && pass == pass_kind::backward)) continue;
+          const auto mask = times > 0 && turn % 3 != 0 ? mask_kind::causal : mask_kind::full;
+          auto a = problem_of_turn(turn, ranks, mask);
+          a.sequence = 4 * ranks;
+          a.padding = turn % 4;
+          (times > 0 ? a.prefix : a.kv_sequence) = (times > 0 ? times : 1 + turn % 5) * 4 * ranks;
+          if (mask == mask_kind::causal && turn % 5 == 0) a.window = 3 * ranks + turn % 7;
           if (refusal(s, a).empty()) expect_correct(of_turn(turn, s, layout), a, pass);
         }
       }

@@ -57,6 +57,11 @@ bool all_correct(transport& net) {
       if (!refusal(s, a).empty()) continue;
       ++runs;
       correct = is_correct(net, s, a, pass) && correct;
+      if (pass == pass_kind::backward) continue;
+      auto after_prefix = a;
+      after_prefix.prefix = (variant % 4 == 0 ? 64 : variant % 7) * 2 * ranks;
+      ++runs;
+      correct = is_correct(net, s, after_prefix, pass) && correct;
     }
   }
   if (net.rank() == 0) fmt::print("{} runs\n", runs);

@@ -28,7 +28,8 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
   return text + " heads=" + std::to_string(a.heads) + '/' + std::to_string(a.kv_heads) + 'x' +
          std::to_string(a.head_dim) + " window=" + std::to_string(a.window) +
          " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
-         " padding=" + std::to_string(a.padding) +
+         " padding=" + std::to_string(a.padding) + " prefix=" + std::to_string(a.prefix) +
+         " keys=" + std::to_string(a.kv_sequence) +
          " documents=" + std::to_string(a.documents.size());
 }
 
@@ -87,8 +88,12 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
     const auto inputs = [&](tensor what, const token_set& tokens, const head_range& heads,
                             data_type type) {
       auto own = expected.make(what, tokens, heads, type);
-      const auto home = work.home_tokens(plain.rank());
-      const bool away = s.pass == pass_kind::forward && tokens != home;
+      const auto caches = work.caches();
+      const bool cached = std::any_of(caches.begin(), caches.end(), [&](const operand& o) {
+        return o.what == what && tokens == work.cached_tokens(plain.rank(), o);
+      });
+      const bool home = tokens == work.home_tokens(plain.rank(), side_of(what));
+      const bool away = s.pass == pass_kind::forward && !home && !cached;
       if (away) std::fill(own.data.begin(), own.data.end(), std::byte{0xff});
       return own;
     };
