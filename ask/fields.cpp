@@ -174,8 +174,9 @@ const field table[] = {
     row<&question::layer, parse_layer>("layer", field_group::attention,
                                        "full or window: which layers of a model that has both",
                                        "full"),
-    row<&question::mask, parse_mask>("mask", field_group::attention,
-                                     "full or causal (default: the model's, else causal)"),
+    row<&question::mask, parse_mask>(
+        "mask", field_group::attention,
+        "full or causal (default: the model's, else causal; full with kv-seq)"),
     row<&question::window, parse_tokens>(
         "window", field_group::attention,
         "sliding window in tokens, 0 for none (default: the model's, else none)"),

@@ -41,6 +41,10 @@ std::string no_documents(const attention& a, std::string_view with) {
   return a.documents.empty() ? "" : fmt::format("has no packed documents{}", with);
 }
 
+std::string no_prefix(const attention& a) {
+  return a.prefix > 0 ? "has no cached prefix that lies over the ranks" : "";
+}
+
 std::string first_of(std::initializer_list<std::string> reasons) {
   for (const auto& r : reasons) {
     if (!r.empty()) return r;
@@ -69,7 +73,8 @@ constexpr cp_comm_type comm_types[] = {
 std::string megatron_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "allgather", "ulysses", "usp"}))
     return not_among(s, "ring (p2p), allgather, ulysses (a2a) and usp (a2a+p2p)");
-  return first_of({cp_comm_type_of(s).window ? "" : window_with_ring(s, a), uneven_heads(s, a),
+  return first_of({no_prefix(a), cp_comm_type_of(s).window ? "" : window_with_ring(s, a),
+                   uneven_heads(s, a),
                    cp_comm_type_of(s).documents ? "" : no_documents(a, " with a2a+p2p"),
                    other_tokens(s, a, token_layout::zigzag, "DualChunkSwap")});
 }
@@ -93,7 +98,8 @@ std::string trtllm_refusal(const strategy& s, const attention& a, pass_kind pass
   if (!is_one_of(s, {"ring", "ulysses", "usp", "attention2d"}))
     return not_among(s, "ring, ulysses, attention2d, and Ulysses around ring or attention2d");
   if (s.order == kv_order::transposed) return "has no grid transpose of K/V";
-  return first_of({forward_of_full_mask(a, pass), uneven_heads(s, a), no_documents(a, "")});
+  return first_of(
+      {no_prefix(a), forward_of_full_mask(a, pass), uneven_heads(s, a), no_documents(a, "")});
 }
 
 std::string trtllm_settings(const strategy& s, const attention&) {
@@ -107,7 +113,7 @@ std::string trtllm_settings(const strategy& s, const attention&) {
 
 std::string usp_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "ulysses", "usp"})) return not_among(s, "ring, ulysses and usp");
-  return first_of({window_with_ring(s, a), uneven_heads(s, a), no_documents(a, "")});
+  return first_of({no_prefix(a), window_with_ring(s, a), uneven_heads(s, a), no_documents(a, "")});
 }
 
 std::string usp_settings(const strategy& s, const attention& a) {
@@ -134,6 +140,7 @@ std::string xdit_settings(const strategy& s, const attention&) {
 std::string ring_flash_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "allgather"})) return not_among(s, "ring and allgather (llama3)");
   if (a.window > 0) return "has no sliding window";
+  if (a.prefix > 0) return no_prefix(a);
   if (s.schedule == "allgather")
     return other_tokens(s, a, token_layout::contiguous, "llama3_flash_attn_varlen_func");
   return a.documents.empty()
@@ -159,7 +166,7 @@ std::string ring_flash_settings(const strategy& s, const attention& a) {
 std::string torchtitan_refusal(const strategy& s, const attention& a, pass_kind) {
   if (s.schedule != "allgather") return not_among(s, "allgather");
   const auto wanted = a.documents.empty() ? token_layout::zigzag : token_layout::zigzag_stream;
-  return other_tokens(s, a, wanted, "head-tail load balance");
+  return first_of({no_prefix(a), other_tokens(s, a, wanted, "head-tail load balance")});
 }
 
 std::string torchtitan_settings(const strategy& s, const attention&) {
@@ -171,9 +178,9 @@ std::string torchtitan_settings(const strategy& s, const attention&) {
 
 // --- MagiAttention ------------------------------------------------------------------------------
 
-std::string magi_refusal(const strategy& s, const attention&, pass_kind) {
+std::string magi_refusal(const strategy& s, const attention& a, pass_kind) {
   return is_one_of(s, {"allgather", "hierarchical-allgather"})
-             ? ""
+             ? no_prefix(a)
              : not_among(s, "K/V sent to whom they are of use, nearest to allgather");
 }
 
@@ -185,6 +192,39 @@ std::string magi_settings(const strategy& s, const attention& a) {
                      s.schedule == "allgather" ? 0 : 1);
 }
 
+// --- vLLM, SGLang -------------------------------------------------------------------------------
+
+/// Both gather K and V of a prefill's tokens in each layer, with Q local.
+std::string gathers_keys_only(const strategy& s, const attention& a, pass_kind pass) {
+  if (s.schedule != "allgather") return not_among(s, "allgather");
+  if (pass != pass_kind::forward) return "has no backward pass (inference)";
+  return no_documents(a, "");
+}
+
+std::string vllm_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  return first_of({gathers_keys_only(s, a, pass), no_prefix(a),
+                   other_tokens(s, a, token_layout::zigzag, "head-tail chunks")});
+}
+
+std::string vllm_settings(const strategy& s, const attention&) {
+  return fmt::format("--tensor-parallel-size {}\n--prefill-context-parallel-size {}\n",
+                     s.tensor_parallel, ring_size(s));
+}
+
+std::string sglang_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  if (auto reason = gathers_keys_only(s, a, pass); !reason.empty()) return reason;
+  if (a.prefix > 0) return "keeps the whole cache on every rank";
+  const bool striped = s.tokens == token_layout::striped;
+  return striped ? "" : other_tokens(s, a, token_layout::zigzag, "or striped");
+}
+
+/// Its tensor-parallel ranks are those of attention's context groups too.
+std::string sglang_settings(const strategy& s, const attention&) {
+  return fmt::format("--tp-size {}\n--attn-cp-size {}\n--enable-prefill-cp\n--cp-strategy {}\n",
+                     s.tensor_parallel * ring_size(s), ring_size(s),
+                     s.tokens == token_layout::striped ? "interleave" : "zigzag");
+}
+
 constexpr framework table[] = {
     {"megatron", megatron_refusal, megatron_settings},
     {"trtllm", trtllm_refusal, trtllm_settings},
@@ -193,6 +233,8 @@ constexpr framework table[] = {
     {"ring-flash-attention", ring_flash_refusal, ring_flash_settings},
     {"torchtitan", torchtitan_refusal, torchtitan_settings},
     {"magiattention", magi_refusal, magi_settings},
+    {"vllm", vllm_refusal, vllm_settings},
+    {"sglang", sglang_refusal, sglang_settings},
 };
 
 }  // namespace

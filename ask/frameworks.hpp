@@ -6,6 +6,8 @@
 //   ring-flash-attention zhuzilin/ring-flash-attention
 //   torchtitan           pytorch/torchtitan, context_parallel (issue 3086)
 //   magiattention        SandAI-org/MagiAttention
+//   vllm                 vllm-project/vllm, prefill context parallelism (issue 25749, pull request 28718, November 2025)
+//   sglang               sgl-project/sglang, docs "Prefill Context Parallelism", pull requests 18233, 27928 (June 2026)
 #pragma once
 
 #include <span>

@@ -41,8 +41,9 @@ void pad(attention& a, std::int64_t unit) {
 /// equal answers.
 void drop_what_changes_nothing(attention& a) {
   if (a.documents == std::vector{a.sequence}) a.documents.clear();
-  const auto longest =
-      a.documents.empty() ? a.sequence : *std::max_element(a.documents.begin(), a.documents.end());
+  const auto longest = a.documents.empty()
+                           ? a.tokens(token_side::keys)
+                           : *std::max_element(a.documents.begin(), a.documents.end());
   if (a.mask == mask_kind::causal && a.window >= longest) a.window = 0;
 }
 
@@ -82,7 +83,7 @@ attention layer_of(const question& q) {
   if (q.head_dim) a.head_dim = *q.head_dim;
   a.batch = q.batch;
   a.sequence = q.sequence.value_or(0);
-  a.mask = q.mask.value_or(a.mask);
+  a.mask = q.mask.value_or(q.kv_sequence > 0 ? mask_kind::full : a.mask);
   a.window = q.window.value_or(a.mask == mask_kind::full ? 0 : a.window);
   a.documents = q.documents;
   a.prefix = q.prefix;

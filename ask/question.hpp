@@ -21,7 +21,8 @@
 
 namespace attnsim::ask {
 
-/// Empty values are chosen: heads, mask and window by the model, tokens by the schedule, the grid by the planner or the schedule.
+/// Empty values are chosen: heads, mask and window by the model, a full mask for keys of another sequence, tokens by the
+/// schedule, the grid by the planner or the schedule.
 struct question {
   std::string cluster;  ///< a shipped name or a file
   cluster_overrides overrides;

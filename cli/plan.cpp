@@ -100,8 +100,8 @@ void add_plan(CLI::App& app) {
       "on it computes nearly all the time, launch order, which framework and --cp-comm-type can "
       "do it, what was rejected");
   command->add_option("--emit", flags->emit,
-                      "settings for megatron, trtllm, usp, xdit, ring-flash-attention, torchtitan "
-                      "or magiattention");
+                      "settings for megatron, trtllm, usp, xdit, ring-flash-attention, torchtitan, "
+                      "magiattention, vllm or sglang");
   command->add_option(
       "--what-if", flags->what_if,
       "key=from..to: plan for each value, doubling; a workload flag or a key of the "

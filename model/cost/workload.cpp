@@ -132,7 +132,7 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
   check(a);
   attnsim::check(a, s.pass);
   const int parts = s.grid.extent_of(s.head_axis);
-  if (!s.whole_queries) require_layout(a, layout, s.chunk_total(), parts);
+  require_layout(a, layout, s.chunk_total(), parts);
   const auto all = all_heads(a);
   if (!can_share(all, s.tensor_parallel) ||
       !can_share(share_of(all, s.tensor_parallel, 0), parts)) {
@@ -149,10 +149,8 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
 
 std::int64_t workload::chunk_tokens(token_side side) const {
   const auto& a = attention_;
-  const std::int64_t chunks = schedule_->chunk_total(side);
-  if (schedule_->whole_queries && side == token_side::keys)
-    return padded_sequence(a.tokens(side), layout_, chunks) / chunks;
-  return (a.tokens(side) - (side == token_side::keys ? a.prefix : 0)) / chunks;
+  const bool others = side == token_side::keys && a.kv_sequence > 0;
+  return (others ? a.kv_sequence : a.sequence) / schedule_->chunk_total();
 }
 
 int workload::slot_total() const {
@@ -160,9 +158,8 @@ int workload::slot_total() const {
 }
 
 std::int64_t workload::cached_tokens(head_form form) const {
-  const bool in_shares = exchanges_heads();
-  if (schedule_->whole_queries || in_shares != (form == head_form::share)) return 0;
-  return attention_.prefix / slot_total();
+  const bool stays_here = exchanges_heads() == (form == head_form::share);
+  return stays_here ? attention_.prefix / slot_total() : 0;
 }
 
 operands workload::caches() const {
@@ -183,12 +180,6 @@ token_set workload::cached_tokens(int rank, const operand& o) const {
 
 /// Consecutive chunks along the head axis are the parts of one slot.
 token_set workload::tokens_of_slot(const attention& a, token_side side, int slot) const {
-  const auto& s = *schedule_;
-  if (side == token_side::keys && s.whole_queries) {
-    const auto laid_out = chunk_tokens(side) * s.chunk_total();
-    return attnsim::tokens_of(layout_, laid_out, s.chunk_total(), slot);
-  }
-  if (s.whole_queries) return all_tokens(a, side);
   return side == token_side::keys ? keys_of(layout_, a, slot_total(), slot)
                                   : attnsim::tokens_of(layout_, a, slot_total(), slot);
 }
@@ -204,7 +195,7 @@ token_set workload::tokens_of_chunk(const attention& a, token_side side, int chu
 }
 
 token_set workload::home_tokens(int rank, token_side side) const {
-  return tokens_of_chunk(attention_, side, schedule_->chunk_of(rank, side));
+  return tokens_of_chunk(attention_, side, schedule_->chunk_of(rank));
 }
 
 token_set workload::tokens(int rank, const operand& o) const {
@@ -311,7 +302,6 @@ std::vector<tile> workload::counted_tiles(const operation& op, int rank) const {
 
 int workload::tile_variant(const operation& op, int rank) const {
   if (same_on_all_ranks()) return 0;
-  if (schedule_->whole_queries) return -1;
   const bool alike = attention_.documents.empty() ||
                      (layout_ == token_layout::zigzag && attention_.mask == mask_kind::causal);
   const bool plain = attention_.padding == 0 && attention_.window == 0 && alike && even_heads_;

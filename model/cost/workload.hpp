@@ -39,7 +39,7 @@ class workload {
  public:
   /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
   /// sequence, or the prefix or the other sequence of its keys, is not a multiple of the layout's unit; says which padding
-  /// would do. Where every rank has all queries, keys need not be one: the last chunks are shorter.
+  /// would do.
   workload(const schedule&, const attention&, token_layout, bool staircase,
            merge_kind = merge_kind::fused);
 
@@ -89,7 +89,7 @@ class workload {
   /// All ranks have the same tiles in every operation: nothing is masked, and all have as many heads.
   bool same_on_all_ranks() const {
     return attention_.mask == mask_kind::full && attention_.padding == 0 &&
-           attention_.documents.empty() && even_heads_ && !schedule_->whole_queries;
+           attention_.documents.empty() && even_heads_;
   }
 
   /// A local operation on the device's memory: merge, accumulate, delta, copy. The first partial result is copied, the others
@@ -123,7 +123,7 @@ class workload {
   std::vector<tile> tiles_of(const operation&, const token_set& queries, const token_set& keys,
                              const std::vector<token_document>&) const;
   bool lays_out_each_document(const operation&) const;
-  bool exchanges_heads() const { return schedule_->head_axis != 0 && !schedule_->whole_queries; }
+  bool exchanges_heads() const { return schedule_->head_axis != 0; }
   int slot_total() const;
   token_set tokens(const attention&, int rank, const operand&) const;
   token_set tokens_of_chunk(const attention&, token_side, int chunk) const;

@@ -163,8 +163,7 @@ operands inputs_of(const schedule& s) {
   return result;
 }
 
-int schedule::chunk_of(int rank, token_side side) const {
-  if (chunk_total(side) == 1) return 0;
+int schedule::chunk_of(int rank) const {
   if (!column_major_chunks) return rank / tensor_parallel;
   const int column_major = grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
   return column_major * grid.extent_of(head_axis) + grid.place_in_group(rank, head_axis);
@@ -172,7 +171,7 @@ int schedule::chunk_of(int rank, token_side side) const {
 
 int schedule::chunk_of_slot(int home, const operand& o) const {
   const bool share = buffer_of(o).heads == head_form::share;
-  return chunk_of(share ? grid.first_in_group(home, head_axis) : home, side_of(o.what));
+  return chunk_of(share ? grid.first_in_group(home, head_axis) : home);
 }
 
 int schedule::first_chunk(int rank, const operand& o) const {

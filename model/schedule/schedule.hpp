@@ -134,9 +134,6 @@ struct schedule {
   pass_kind pass = pass_kind::forward;  ///< forward or backward
   bool column_major_chunks =
       false;  ///< rank (r, c) is the home of chunk c * R + r, not r * C + c (Attention2D)
-  /// Every rank has all query tokens, as when decoding: queries and their results are one chunk, of which all ranks are homes.
-  /// Keys are sharded as ever.
-  bool whole_queries = false;
   axis_set head_axis =
       0;  ///< along it all-to-alls exchange tokens for heads; the last axis but for:
   int tensor_parallel = 1;  ///< extent of the last axis if not 1: same tokens, each rank its heads
@@ -144,22 +141,18 @@ struct schedule {
   std::vector<buffer> buffers;
   std::vector<operation> program;
 
-  /// In how many chunks the keys are: one a rank, but for tensor parallelism.
+  /// In how many chunks each side's tokens are: one a rank, but for tensor parallelism.
   int chunk_total() const { return grid.ranks() / tensor_parallel; }
-  /// In how many chunks a side is.
-  int chunk_total(token_side side) const {
-    return whole_queries && side == token_side::queries ? 1 : chunk_total();
-  }
   /// How many chunks a slot of this form holds.
   int chunks_in_slot(head_form form) const {
-    return form == head_form::share && !whole_queries ? grid.extent_of(head_axis) : 1;
+    return form == head_form::share ? grid.extent_of(head_axis) : 1;
   }
   const buffer& buffer_of(const operand& o) const {
     return buffers[static_cast<std::size_t>(o.buffer)];
   }
 
-  /// The chunk of a side of which `rank` is the home.
-  int chunk_of(int rank, token_side side = token_side::keys) const;
+  /// The chunk of which `rank` is the home.
+  int chunk_of(int rank) const;
   /// The chunks that an operand holds on `rank`, in memory order.
   std::vector<int> chunks(int rank, const operand&) const;
   /// The first chunk of each slot: a slot's chunks are consecutive. And of the first slot.

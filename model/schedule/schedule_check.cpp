@@ -282,7 +282,7 @@ class named_execution {
     for (const auto& c : get(rank, o)) {
       const auto what = name_of(o.what);
       const bool share = s_.buffer_of(o).heads == head_form::share;
-      if (!share && c.chunk != s_.chunk_of(rank, side_of(o.what)))
+      if (!share && c.chunk != s_.chunk_of(rank))
         fail(rank, fmt::format("holds another rank's {}", what));
       if (!c.complete() || c.summed.empty())
         fail(rank, fmt::format("holds an incomplete {}", what));

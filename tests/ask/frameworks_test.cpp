@@ -136,5 +136,42 @@ TEST(frameworks, settings_are_of_the_best_that_it_can_run) {
       "emit: 'megatron': can do none of the 1 best; try other schedules or more candidates");
 }
 
+// Issue 25749 of vLLM, docs of SGLang: keys of a prefill are gathered.
+TEST(frameworks, servers_gather_the_keys_of_a_prefill) {
+  strategy gather{.schedule = "allgather", .rows = 8, .cols = 1, .tensor_parallel = 2};
+  const auto forward = pass_kind::forward;
+  EXPECT_EQ(refusal_of("vllm", gather, causal, forward), "");
+  EXPECT_EQ(settings_of("vllm", gather, causal),
+            "--tensor-parallel-size 2\n--prefill-context-parallel-size 8\n");
+  EXPECT_EQ(refusal_of("sglang", gather, causal, forward), "");
+  EXPECT_EQ(settings_of("sglang", gather, causal),
+            "--tp-size 16\n--attn-cp-size 8\n--enable-prefill-cp\n--cp-strategy zigzag\n");
+  gather.tokens = token_layout::striped;
+  EXPECT_EQ(refusal_of("vllm", gather, causal, forward),
+            "lays causal tokens out zigzag only (head-tail chunks)");
+  EXPECT_EQ(refusal_of("sglang", gather, causal, forward), "");
+  EXPECT_EQ(settings_of("sglang", gather, causal),
+            "--tp-size 16\n--attn-cp-size 8\n--enable-prefill-cp\n--cp-strategy interleave\n");
+  EXPECT_EQ(refusal_of("sglang", ring, causal, forward), "has no ring; offers allgather");
+  EXPECT_EQ(refusal_of("vllm", gather, causal), "has no backward pass (inference)");
+}
+
+TEST(frameworks, none_takes_a_prefix_that_lies_over_the_ranks) {
+  auto cached = full;
+  cached.prefix = 1 << 20;
+  const strategy gather{.schedule = "allgather", .rows = 16, .cols = 1};
+  for (const auto* name :
+       {"megatron", "ring-flash-attention", "torchtitan", "magiattention", "vllm"})
+    EXPECT_EQ(refusal_of(name, gather, cached, pass_kind::forward),
+              "has no cached prefix that lies over the ranks")
+        << name;
+  EXPECT_EQ(refusal_of("sglang", gather, cached, pass_kind::forward),
+            "keeps the whole cache on every rank");
+  for (const auto* name : {"trtllm", "usp", "xdit"})
+    EXPECT_EQ(refusal_of(name, ring, cached, pass_kind::forward),
+              "has no cached prefix that lies over the ranks")
+        << name;
+}
+
 }  // namespace
 }  // namespace attnsim

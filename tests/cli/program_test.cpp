@@ -344,9 +344,18 @@ INSTANTIATE_TEST_SUITE_P(
             "--schedule: 'ulysses': no grid of 8 ranks will do; ulysses 8 does not suit 5 "
             "query and 5 K/V heads a rank; even degrees: 1, 5; on more ranks: usp, a ring around "
             "it, or attention2d"},
+        mistake{
+            "plan p5 --seq 8K --prefix 128K", 2,
+            "--pass: 'both': expected forward: the tokens of a cached prefix have no gradients"},
+        mistake{"predict p5 --seq 8K --prefix 1001 --pass forward", 3,
+                "--prefix: '1001': not a multiple of 8"},
+        mistake{"predict p5 --seq 8K --prefix some --pass forward", 2,
+                "--prefix: 'some': expected"},
+        mistake{"predict p5 --seq 8K --kv-seq 1K --mask causal", 2,
+                "--kv-seq: '1024': expected a full mask with keys of another sequence"},
         mistake{"plan p5 --seq 128K --emit jax", 2,
                 "--emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
-                "ring-flash-attention, torchtitan, magiattention"},
+                "ring-flash-attention, torchtitan, magiattention, vllm, sglang"},
         mistake{"plan p5 --seq 128K --what-if seq", 2,
                 "--what-if: 'seq': expected key=from..to, such as seq=64K..1M or "
                 "nics.bandwidth=\"100 Gb/s\"..\"1600 Gb/s\""},
