@@ -52,15 +52,15 @@ attention with_new_tokens(attention problem, std::int64_t tokens) {
 }
 
 /// By what its formula says of a forward pass.
-bool passes_queries(const strategy& s) {
+std::string passed_by(const strategy& s) {
   const auto& chosen = find_algorithm(s.schedule);
-  if (!chosen.sends || s.rows * s.cols == 1) return false;
-  const auto sent = [&](const chunk_bytes& bytes) {
-    std::int64_t all = 0;
-    for (const auto& part : chosen.sends(s, bytes, pass_kind::forward).parts) all += part.bytes;
-    return all;
+  if (s.rows * s.cols == 1 || !chosen.sends) return "heads";
+  const auto sends_any = [&](const chunk_bytes& bytes) {
+    const auto parts = chosen.sends(s, bytes, pass_kind::forward).parts;
+    return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.bytes > 0; });
   };
-  return sent({.keys = 1}) == 0 && sent({.queries = 1}) > 0;
+  const bool keys = sends_any({.keys = 1}), queries = sends_any({.queries = 1});
+  return keys && queries ? "both" : keys ? "keys" : "queries";
 }
 
 /// T over S where T (q + o + lse) = S (k + v).
@@ -96,38 +96,45 @@ crossing over_sequences(const cluster& c, const std::vector<prediction>& ranked,
   return result;
 }
 
-pass_crossing over_new_tokens(const cluster& c, const std::vector<prediction>& ranked,
-                              std::string (*name)(const prediction&)) {
+pass_crossing over_new_tokens(const cluster& c, const std::vector<prediction>& ranked) {
   constexpr int halvings = 8;
   const auto& asked = ranked[0].problem;
   const auto all = asked.tokens(token_side::keys);
   pass_crossing result{.times = {.of = "new / all tokens"},
                        .even_bytes = even_bytes(asked, ranked[0].chosen)};
+  auto& x = result.times;
   for (int i = 0; i <= halvings; ++i) {
-    if (all >> i == asked.sequence) result.times.asked = i;
-    result.times.values.push_back(i == 0 ? "1" : fmt::format("1/{}", 1 << i));
+    if (all >> i == asked.sequence) x.asked = i;
+    x.values.push_back(i == 0 ? "1" : fmt::format("1/{}", 1 << i));
   }
-  std::set<std::string> done;
+  for (const auto* name : {"keys", "queries", "both", "heads"})
+    x.times.emplace_back(name, std::vector<seconds>(x.values.size()));
   for (const auto& p : ranked) {
-    if (!done.insert(p.chosen.schedule).second) continue;
-    std::vector<seconds> times;
-    for (int i = 0; i <= halvings; ++i)
-      times.push_back(time_at(c, p, with_new_tokens(p.problem, all >> i)));
-    result.times.times.emplace_back(name(p), std::move(times));
-    result.passes_queries.push_back(passes_queries(p.chosen));
+    auto& best = std::find_if(x.times.begin(), x.times.end(), [&](const auto& one) {
+                   return one.first == passed_by(p.chosen);
+                 })->second;
+    for (int i = 0; i <= halvings; ++i) {
+      const auto time = time_at(c, p, with_new_tokens(p.problem, all >> i));
+      auto& least = best[static_cast<std::size_t>(i)];
+      if (least == seconds{} || (time > seconds{} && time < least)) least = time;
+    }
   }
+  std::erase_if(x.times, [](const auto& one) {
+    return std::all_of(one.second.begin(), one.second.end(),
+                       [](seconds t) { return t == seconds{}; });
+  });
   return result;
 }
 
 std::optional<std::size_t> pass_crossing::first_of_queries() const {
+  auto contest = times;
+  std::erase_if(contest.times,
+                [](const auto& one) { return one.first != "keys" && one.first != "queries"; });
   std::optional<std::size_t> first;
   for (auto value = times.values.size(); value-- > 0;) {
-    const auto best = times.best(value);
-    if (!best) continue;
-    const auto found = std::find_if(times.times.begin(), times.times.end(),
-                                    [&](const auto& one) { return one.first == *best; });
-    if (!passes_queries[static_cast<std::size_t>(found - times.times.begin())]) break;
-    first = value;
+    const auto best = contest.best(value);
+    if (best == "keys") break;
+    if (best) first = value;
   }
   return first;
 }

@@ -27,22 +27,22 @@ struct crossing {
 crossing over_sequences(const cluster&, const std::vector<prediction>& ranked,
                         std::string (*name)(const prediction&));
 
-/// What travels in a prefill with a cached prefix, by the share of new tokens.
+/// What is better passed in a prefill with a cached prefix, by the share of new tokens.
 struct pass_crossing {
-  crossing times;  ///< of the new tokens over all, 1 to 1/256, all as many as asked for
-  /// By the names of `times`: queries and partial outputs travel and keys stay (pass-Q).
-  std::vector<bool> passes_queries;
+  /// Of new tokens over all, 1 to 1/256, all as many as asked for. By what travels between the places of the grid, the best
+  /// candidate's: "keys" (pass-KV), "queries" and their partial outputs (pass-Q), "both", or "heads" alone where there is one
+  /// place.
+  crossing times;
   /// The share at which passing queries, with their partial outputs and log-sum-exps, sends as many bytes as passing keys and
   /// values: T (q + o + lse) = S (k + v), bytes a token.
   double even_bytes = 0;
 
-  /// The first value, so the largest share, from which on down passing queries is best.
+  /// The first value, so the largest share, from which on down passing queries is better than passing keys.
   std::optional<std::size_t> first_of_queries() const;
 };
 
-/// The best candidate of every schedule, by the closed form.
-pass_crossing over_new_tokens(const cluster&, const std::vector<prediction>& ranked,
-                              std::string (*name)(const prediction&));
+/// By the closed form.
+pass_crossing over_new_tokens(const cluster&, const std::vector<prediction>& ranked);
 
 /// The best candidate of every schedule at the values that were asked for.
 crossing crossing_of(const what_if_answer&);

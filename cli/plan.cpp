@@ -18,7 +18,6 @@
 #include "report/crossovers.hpp"
 #include "report/explanation.hpp"
 #include "report/pages.hpp"
-#include "report/results.hpp"
 #include "report/what_if_views.hpp"
 
 namespace attnsim::cli {
@@ -59,6 +58,8 @@ void run(const plan_flags& flags) {
   progress bar("steps", flags.output.quiet);
   auto result = plan(c, request, [&](auto done, auto wanted) { bar.show(done, wanted); });
   bar.end();
+  std::optional<ask::pass_crossing> passing;
+  if (request.problem.prefix > 0) passing = ask::over_new_tokens(c, result.candidates);
   if (result.candidates.size() > top) result.candidates.resize(top);
   if (!flags.report.empty())
     write_file("--report", flags.report, report::page_of(c, result).html());
@@ -68,10 +69,7 @@ void run(const plan_flags& flags) {
   }
   print(result, format);
   if (format != output_format::table) return;
-  if (request.problem.prefix > 0) {
-    const auto passing = ask::over_new_tokens(c, result.candidates, report::name_of);
-    fmt::print("\n{}", report::to_text(passing));
-  }
+  if (passing) fmt::print("\n{}", report::to_text(*passing));
   if (flags.explain)
     fmt::print("\n{}", report::to_text(ask::explain(flags.question, c, result), result, c));
   if (!flags.output.quiet) {

@@ -38,11 +38,13 @@ section crossovers(const ask::crossing& x, const std::string& note) {
 
 std::string to_text(const ask::pass_crossing& x) {
   const auto first = x.first_of_queries();
-  const auto best = first ? fmt::format("passing queries is best from {} new tokens of all on down",
-                                        x.times.values[*first])
-                          : "passing queries is nowhere best";
-  return fmt::format("{}{}; it sends as many bytes as passing keys at {:.3f}\n",
-                     times_of(x.times).str(), best, x.even_bytes);
+  const auto best =
+      first ? fmt::format(
+                  "queries are better passed than keys where {} of all tokens are new, or fewer",
+                  x.times.values[*first])
+            : "queries are nowhere better passed than keys";
+  return fmt::format("{}{}; both send as many bytes at {:.3f}\n", times_of(x.times).str(), best,
+                     x.even_bytes);
 }
 
 }  // namespace attnsim::report

@@ -64,24 +64,26 @@ TEST(over_new_tokens, queries_are_passed_where_they_are_fewer_bytes) {
     const strategy s{.schedule = name, .rows = 4, .cols = 1, .tokens = token_layout::striped};
     ranked.push_back(predict(c, a, s, 4, pass_kind::forward));
   }
-  const auto x = over_new_tokens(c, ranked, schedule);
+  const auto x = over_new_tokens(c, ranked);
   EXPECT_EQ(x.times.of, "new / all tokens");
   EXPECT_THAT(x.times.values,
               ElementsAre("1", "1/2", "1/4", "1/8", "1/16", "1/32", "1/64", "1/128", "1/256"));
   EXPECT_EQ(x.times.asked, 3);
-  EXPECT_THAT(x.passes_queries, ElementsAre(false, true));
   EXPECT_DOUBLE_EQ(x.even_bytes, 512.0 / 1032);
+  ASSERT_EQ(x.times.times.size(), 2u);
+  EXPECT_EQ(x.times.times[0].first, "keys");
+  EXPECT_EQ(x.times.times[1].first, "queries");
   EXPECT_EQ(x.times.times[1].second[3].value(),
             predict(c, a, ranked[1].chosen, 4, pass_kind::forward, prediction_method::analytic)
                 .time.value());
-  EXPECT_EQ(x.times.best(8), "passq-ring");
+  EXPECT_EQ(x.times.best(8), "queries");
 }
 
-TEST(pass_crossing, the_first_of_queries_is_where_they_are_best_from_there_on) {
+TEST(pass_crossing, the_first_of_queries_is_where_they_are_better_from_there_on) {
   pass_crossing x{.times = {.values = {"1", "1/2", "1/4"},
                             .times = {{"keys", {seconds(1), seconds(1), seconds(1)}},
-                                      {"queries", {seconds(.5), seconds(2), seconds(.5)}}}},
-                  .passes_queries = {false, true}};
+                                      {"queries", {seconds(.5), seconds(2), seconds(.5)}},
+                                      {"both", {seconds(.1), seconds(.1), seconds(.1)}}}}};
   EXPECT_EQ(x.first_of_queries(), 2u);
   x.times.times[1].second[2] = seconds(3);
   EXPECT_EQ(x.first_of_queries(), std::nullopt);

@@ -121,7 +121,7 @@ TEST(frameworks, packed_documents) {
 TEST(find_framework, lists_the_names) {
   EXPECT_ERROR(find_framework("jax"), input_error,
                "emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
-               "ring-flash-attention, torchtitan, magiattention");
+               "ring-flash-attention, torchtitan, magiattention, vllm, sglang");
 }
 
 TEST(frameworks, settings_are_of_the_best_that_it_can_run) {

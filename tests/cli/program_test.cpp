@@ -348,9 +348,10 @@ INSTANTIATE_TEST_SUITE_P(
             "plan p5 --seq 8K --prefix 128K", 2,
             "--pass: 'both': expected forward: the tokens of a cached prefix have no gradients"},
         mistake{"predict p5 --seq 8K --prefix 1001 --pass forward", 3,
-                "--prefix: '1001': not a multiple of 8"},
+                "--prefix: '1001': not a multiple of 128, as zigzag tokens over 64 ranks need; "
+                "nearest: 896 and 1024"},
         mistake{"predict p5 --seq 8K --prefix some --pass forward", 2,
-                "--prefix: 'some': expected"},
+                "--prefix: 'some': expected a whole number of at least 0, such as 8, 128K or 1M"},
         mistake{"predict p5 --seq 8K --kv-seq 1K --mask causal", 2,
                 "--kv-seq: '1024': expected a full mask with keys of another sequence"},
         mistake{"plan p5 --seq 128K --emit jax", 2,
