@@ -62,7 +62,8 @@ struct algorithm {
       false;  ///< also has the transposed K/V order, on square grids; usual with striped tokens
   bool reduces = false;        ///< reduces partial outputs as strategy::reduction says
   bool weighs_blocks = false;  ///< wants strategy::block_cost
-  bool for_more_keys = false;  ///< than queries: a plan of all schedules leaves it out where there are not
+  bool for_more_keys =
+      false;  ///< than queries: a plan of all schedules leaves it out where there are not
   token_layout tokens = token_layout::zigzag;  ///< usual under a causal mask
   std::string placement = "node-major";        ///< usual
 };
