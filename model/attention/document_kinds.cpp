@@ -33,6 +33,7 @@ std::vector<token_document> document_kinds::shared(const token_set& queries,
                                                      : shared_documents(queries, keys, bounds_);
 }
 
+/// Two of an only length: the parts of a single gathered document would lie side by side and be one tile.
 document_lengths lengths_of(const attention& a) {
   std::map<std::int64_t, std::int64_t> times;
   for (const auto length : a.documents) ++times[length];
@@ -40,11 +41,16 @@ document_lengths lengths_of(const attention& a) {
   auto& one = found.one_of_each;
   one.documents.clear();
   one.sequence = a.padding;
-  for (const auto& [length, count] : times) {
+  const auto add = [&](std::int64_t length, std::int64_t count) {
     const auto begin = one.sequence - a.padding;
     found.documents.push_back({begin, begin + length, count});
     one.documents.push_back(length);
     one.sequence += length;
+  };
+  for (const auto& [length, count] : times) {
+    const bool alone = times.size() == 1 && count > 1;
+    if (alone) add(length, 1);
+    add(length, count - alone);
   }
   return found;
 }

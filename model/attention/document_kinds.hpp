@@ -30,7 +30,7 @@ class document_kinds {
 
 /// Packed documents that are alike where each is laid out by itself: equally long.
 struct document_lengths {
-  attention one_of_each;                  ///< the problem with one document of each length
+  attention one_of_each;                  ///< with one document of each length, two of an only one
   std::vector<token_document> documents;  ///< its documents, with how often each length is there
 };
 document_lengths lengths_of(const attention&);

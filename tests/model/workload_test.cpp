@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <numeric>
 
 #include "model/cost/memory.hpp"
 #include "model/error.hpp"
@@ -416,9 +417,13 @@ std::map<std::array<std::int64_t, 6>, std::int64_t> shapes_of(const std::vector<
 
 TEST(workload, counts_documents_that_are_alike) {
   std::size_t counted = 0, all = 0;
-  for (const auto mask : {mask_kind::causal, mask_kind::full}) {
-    attention a{.heads = 4, .kv_heads = 4, .sequence = 16 * (5 + 2 * 3 + 4), .mask = mask};
-    a.documents = {16, 48, 16, 16, 48, 16, 16, 64};
+  using lengths = std::vector<std::int64_t>;
+  for (const auto& [mask, documents] :
+       {std::pair{mask_kind::causal, lengths{16, 48, 16, 16, 48, 16, 16, 64}},
+        std::pair{mask_kind::full, lengths{16, 48, 16, 16, 48, 16, 16, 64}},
+        std::pair{mask_kind::causal, lengths(8, 16)}, std::pair{mask_kind::full, lengths(8, 16)}}) {
+    attention a{.heads = 4, .kv_heads = 4, .mask = mask, .documents = documents};
+    a.sequence = std::accumulate(documents.begin(), documents.end(), std::int64_t{0});
     for (const auto& described : algorithms()) {
       for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
         strategy s{.schedule = described.name, .ulysses = 0};

@@ -123,7 +123,8 @@ std::vector<std::int64_t> cut(std::int64_t tokens, int documents, Below below) {
   return lengths;
 }
 
-/// Random shapes, most with padding, some in several documents, on random strategies.
+/// Random shapes, most with padding, some in several documents, some after a prefix or of another sequence's keys, on random
+/// strategies.
 TEST(executor, computes_attention_of_random_shapes) {
   std::mt19937 random(7);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -156,7 +157,16 @@ TEST(executor, computes_attention_of_random_shapes) {
       a.sequence = padded_sequence(tokens, s.tokens, ranks);
       a.padding = a.sequence - tokens;
     }
-    expect_correct(s, a, passes[below(2)]);
+    const auto pass = passes[below(2)];
+    if (a.documents.empty() && below(2) == 0) {
+      const auto keys = padded_sequence(1 + below(80 * ranks), s.tokens, ranks);
+      if (a.mask == mask_kind::full && below(2) == 0) {
+        a.kv_sequence = keys;
+      } else if (pass == pass_kind::forward) {
+        a.prefix = keys;
+      }
+    }
+    expect_correct(s, a, pass);
   }
 }
 
