@@ -206,7 +206,8 @@ double rate_of_side(const kernel_table& square, double side) {
 }
 
 /// How much faster triangles run than the largest measured one. What they lose to squares of their side, by tiles that are half
-/// idle or of unequal length, goes with the rows; of the time of a pair it is less, the longer the side.
+/// idle or of unequal length, goes with the rows; of the time of a pair it is less, the longer the side. No call gets faster than
+/// squares of that side.
 double gain_of_long_triangle(const kernel_table& triangle, const kernel_table* square,
                              double side) {
   const double last = triangle.rows.back();
@@ -214,7 +215,8 @@ double gain_of_long_triangle(const kernel_table& triangle, const kernel_table* s
   const double rate = triangle.rates.back().value();
   const double lost = rate_of_side(*square, last) / rate - 1;
   if (lost <= 0) return 1;
-  return std::max(1.0, rate_of_side(*square, side) / (1 + lost * last / side) / rate);
+  const auto fastest = std::max_element(triangle.rates.begin(), triangle.rates.end());
+  return std::max(1.0, rate_of_side(*square, side) / (1 + lost * last / side) / fastest->value());
 }
 
 /// Time of the whole rectangle (full) or of half of it (causal).

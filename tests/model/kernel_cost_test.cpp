@@ -291,6 +291,25 @@ TEST(kernel_cost, long_triangles_approach_squares) {
   EXPECT_NEAR(of_side(16384), 320e12, 1e6);
 }
 
+// The largest triangle is not the fastest one: what it gains is counted from the fastest.
+TEST(kernel_cost, long_triangles_are_never_faster_than_squares) {
+  kernel_table square{
+      .heads = 1000, .rows = {1024, 2048, 4096}, .cols = {1024, 2048, 4096}, .square = true};
+  square.rates = {tflops(400), tflops(400), tflops(400)};
+  auto triangle = square;
+  triangle.mask = mask_kind::causal;
+  triangle.rates = {tflops(250), tflops(390), tflops(320)};
+  auto kernel = kernel_of(square);
+  kernel.tables.push_back(triangle);
+  kernel.scheduling = block_scheduling::persistent;
+  const auto device = plain_device();
+  for (const double side : {4096., 8192., 16384., 1048576.}) {
+    SCOPED_TRACE(side);
+    EXPECT_LE(rate(device, &kernel, measured_call(triangle, side, side)),
+              rate(device, &kernel, measured_call(square, side, side)));
+  }
+}
+
 // 32 tiles of 8 heads are 2.56 a multiprocessor of 100, and a mean one more at the end: 3.56 where dealt out evenly 2.56.
 TEST(kernel_cost, the_last_blocks_of_few_heads_keep_a_kernel_of_waves_waiting) {
   auto kernel = kernel_of({.mask = mask_kind::causal,
