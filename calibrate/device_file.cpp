@@ -87,6 +87,15 @@ std::string ramp_text(std::string_view name, const message_ramp& r) {
                      fmt::join(bytes, ", "), fmt::join(us, ", "));
 }
 
+std::string pair_text(const transport_profile& t) {
+  return fmt::format(
+             "{{collective_efficiency: {:.4g}, all_reduce_efficiency: {:.4g}, collective_latency: "
+             "{}",
+             t.collective_efficiency, t.all_reduce_efficiency, text(t.collective_latency)) +
+         ramp_text("collective_ramp", t.collective_ramp) +
+         ramp_text("all_reduce_ramp", t.all_reduce_ramp) + "}";
+}
+
 std::string text(const transport_profile& t) {
   std::string result = fmt::format(
       "{{efficiency: {:.4g}, one_way_efficiency: {:.4g}, collective_efficiency: {:.4g},\n"
@@ -108,6 +117,7 @@ std::string text(const transport_profile& t) {
   result += ramp_text("one_way_ramp", t.one_way_ramp);
   result += ramp_text("collective_ramp", t.collective_ramp);
   result += ramp_text("all_reduce_ramp", t.all_reduce_ramp);
+  if (t.pair) result += fmt::format(",\n      pair: {}", pair_text(*t.pair));
   return result + "}";
 }
 

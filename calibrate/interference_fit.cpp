@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "calibrate/predicted.hpp"
 #include "model/median.hpp"
@@ -16,7 +17,18 @@ class interference_fits {
  public:
   explicit interference_fits(fitting& f) : f_(f) {}
 
+  /// What a kernel takes alone is told from what it took beside transfers only together with what these cost it: each round
+  /// takes the last one's costs off. They converge, as short transfers cost less than those that tell the slowdown.
   void run() {
+    constexpr int rounds = 30;
+    for (int round = 0; round < rounds; ++round) {
+      const auto idle = kernels_from_idle();
+      lost_a_second_.clear();
+      for (const auto& [kind, list] : slowdowns(idle))
+        if (list.size() >= enough_overlaps)
+          lost_a_second_[kind] = 1 - 1 / std::max(1.0, median(list));
+      launch_ = launch_of(idle).value_or(launch_);
+    }
     const auto idle = kernels_from_idle();
     fit_idle_start(idle);
     fit_slowdowns(idle);
@@ -24,40 +36,91 @@ class interference_fits {
 
  private:
   using times_from_idle = std::vector<std::pair<kernel_point, double>>;
+  static constexpr std::size_t enough_overlaps = 4;
 
-  /// The time of a kernel on idle devices with nothing beside it: the shortest seen.
+  /// The time of a kernel on idle devices with nothing beside it: the shortest seen, less what a transfer cost it. No less than in
+  /// a row, where nothing is launched from idle: where calls in a row take as long (the device's power limit), the shortest
+  /// was not disturbed.
   times_from_idle kernels_from_idle() const {
-    times_from_idle shortest;
-    f_.each<overlap_point>([&](const auto& p, const auto& m, const auto&) {
-      const double time = m.median("kernel_s");
+    struct shortest_seen {
+      double time = 0, lost = 0;
+    };
+    std::vector<std::pair<kernel_point, shortest_seen>> shortest;
+    f_.each<overlap_point>([&](const auto& p, const auto& m, const auto& set) {
+      const bool beside_transfer =
+          set.on && p.transfer.channels == 0 && p.order == launch_order::communication_first;
+      const double lost =
+          beside_transfer ? lost_a_second(flow_of(p.transfer, *set.on).transport) * beside(m) : 0;
+      const shortest_seen seen{m.median("kernel_s"), lost};
       for (auto& [known, least] : shortest) {
-        if (known == p.kernel) {
-          least = std::min(least, time);
-          return;
-        }
+        if (known != p.kernel) continue;
+        if (seen.time < least.time) least = seen;
+        return;
       }
-      shortest.emplace_back(p.kernel, time);
+      shortest.emplace_back(p.kernel, seen);
     });
-    return shortest;
+    times_from_idle times;
+    for (const auto& [kernel, seen] : shortest) {
+      const double least = std::min(seen.time, in_a_row(kernel).value_or(seen.time));
+      times.emplace_back(kernel, std::max(seen.time - seen.lost, least));
+    }
+    return times;
+  }
+
+  std::optional<double> in_a_row(const kernel_point& kernel) const {
+    std::optional<double> time;
+    f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
+      if (p == kernel) time = m.median();
+    });
+    return time;
+  }
+
+  double lost_a_second(link_kind kind) const {
+    const auto found = lost_a_second_.find(kind);
+    return found == lost_a_second_.end() ? 0 : found->second;
+  }
+
+  /// How long a kernel ran beside a transfer that was launched before it.
+  double beside(const measurement& m) const {
+    const double after_launches = m.median("transfer_s") - launch_.communication - launch_.kernel;
+    return std::clamp(after_launches, 0.0, std::max(0.0, m.median("kernel_s") - launch_.kernel));
+  }
+
+  /// The kernel ends last.
+  static bool is_long(const measurement& m) {
+    return m.median("transfer_s") <= 0.8 * m.median("kernel_s");
+  }
+
+  struct launches {
+    double kernel = 0, communication = 0;
+  };
+
+  std::optional<launches> launch_of(const times_from_idle& idle) const {
+    std::vector<double> launch, both;
+    f_.each<overlap_point>([&](const auto& p, const auto& m, const auto&) {
+      if (is_long(m))
+        (p.order == launch_order::compute_first ? launch : both)
+            .push_back(m.median() - m.median("kernel_s"));
+    });
+    if (launch.empty() || both.empty()) return std::nullopt;
+    const double before = median(launch);
+    return launches{before + first_call(kernels_in_a_row(idle)),
+                    std::max(0.0, median(both) - before)};
   }
 
   void fit_idle_start(const times_from_idle& idle) {
-    std::vector<double> launch, both;
-    f_.each<overlap_point>([&](const auto& p, const auto& m, const auto&) {
-      const double kernel = m.median("kernel_s"), total = m.median();
-      if (m.median("transfer_s") > 0.8 * kernel) return;
-      (p.order == launch_order::compute_first ? launch : both).push_back(total - kernel);
+    std::size_t used = 0;
+    f_.each<overlap_point>([&](const auto&, const auto& m, const auto&) {
+      if (is_long(m)) ++used;
     });
-    if (launch.empty() || both.empty())
-      return f_.kept("idle_start", "no overlaps with long kernels");
-    const auto kernels = kernels_in_a_row(idle);
-    fit_boosts(kernels);
+    const auto found = launch_of(idle);
+    if (!found) return f_.kept("idle_start", "no overlaps with long kernels");
+    fit_boosts(kernels_in_a_row(idle));
     auto& start = f_.profile().idle_start;
-    start.launch = seconds(median(launch) + first_call(kernels));
-    start.launch_communication = seconds(std::max(0.0, median(both) - median(launch)));
-    f_.fitted("idle_start.launch", to_string(start.launch), launch.size());
-    f_.fitted("idle_start.launch_communication", to_string(start.launch_communication),
-              both.size());
+    start.launch = seconds(found->kernel);
+    start.launch_communication = seconds(found->communication);
+    f_.fitted("idle_start.launch", to_string(start.launch), used);
+    f_.fitted("idle_start.launch_communication", to_string(start.launch_communication), used);
   }
 
   struct kernel_times {
@@ -87,39 +150,45 @@ class interference_fits {
   }
 
   /// What the first call on an idle device takes longer than one behind another.
-  double first_call(const std::vector<kernel_times>& kernels) {
+  double first_call(const std::vector<kernel_times>& kernels) const {
     std::vector<double> longer;
     for (const auto& k : kernels)
       longer.push_back(k.from_idle - k.in_a_row / f_.kernel(k.kernel).boost);
     return longer.empty() ? 0 : std::max(0.0, median(longer));
   }
 
-  void fit_slowdowns(const times_from_idle& idle) {
-    std::map<link_kind, std::vector<double>> slowdowns;
-    std::map<std::pair<std::string, pass_kind>, std::vector<double>> waits;
+  using lists_by_kind = std::map<link_kind, std::vector<double>>;
+
+  lists_by_kind slowdowns(const times_from_idle& idle) const {
+    lists_by_kind found;
     f_.each<overlap_point>([&](const auto& p, const auto& m, const auto& set) {
-      if (!set.on || p.transfer.channels > 0) return;
-      const auto flow = flow_of(p.transfer, *set.on);
+      if (!set.on || p.transfer.channels > 0 || p.order == launch_order::compute_first) return;
       const double alone = std::find_if(idle.begin(), idle.end(), [&](const auto& k) {
                              return k.first == p.kernel;
                            })->second;
-      const double kernel = m.median("kernel_s"), transfer = m.median("transfer_s");
-      if (p.order == launch_order::compute_first) {
-        waits[{p.kernel.kernel, p.kernel.pass}].push_back(transfer / kernel);
-        return;
-      }
-      const double beside =
-          std::min(transfer - f_.profile().idle_start.launch_communication.value(), kernel);
-      const double lost = kernel - alone;  // beside x (1 - 1 / slowdown), as sim/kernel_run has it
+      const double kernel = m.median("kernel_s"), together = beside(m);
+      const double lost =
+          kernel - alone;  // together x (1 - 1 / slowdown), as sim/kernel_run has it
       constexpr double enough = 0.1;
-      if (beside > enough * kernel && lost < 0.5 * beside)
-        slowdowns[flow.transport].push_back(beside / (beside - lost));
+      if (together > enough * kernel && lost < 0.5 * together)
+        found[flow_of(p.transfer, *set.on).transport].push_back(together / (together - lost));
+    });
+    return found;
+  }
+
+  void fit_slowdowns(const times_from_idle& idle) {
+    auto found = slowdowns(idle);
+    std::map<std::pair<std::string, pass_kind>, std::vector<double>> waits;
+    f_.each<overlap_point>([&](const auto& p, const auto& m, const auto& set) {
+      if (set.on && p.transfer.channels == 0 && p.order == launch_order::compute_first)
+        waits[{p.kernel.kernel, p.kernel.pass}].push_back(m.median("transfer_s") /
+                                                          m.median("kernel_s"));
     });
     for (const auto kind :
          {link_kind::nvlink, link_kind::pcie, link_kind::host_memory, link_kind::network}) {
       const auto name = fmt::format("transports.{}.slowdown", name_of(kind));
-      const auto& list = slowdowns[kind];
-      if (list.size() < 4) {
+      const auto& list = found[kind];
+      if (list.size() < enough_overlaps) {
         f_.kept(name, "no overlaps that tell it");
         continue;
       }
@@ -143,6 +212,9 @@ class interference_fits {
   }
 
   fitting& f_;
+  std::map<link_kind, double>
+      lost_a_second_;  ///< of a kernel's time, for each second beside a transfer
+  launches launch_;
 };
 
 }  // namespace

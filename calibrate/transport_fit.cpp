@@ -140,6 +140,7 @@ class transport_fits {
     std::vector<transfer_row> messages(rows.begin(), middle), rings(middle, rows.end());
     auto& t = f_.profile().transports[static_cast<int>(kind)];
     residuals_.clear();
+    if (!rings.empty()) t.pair = nullptr;
     fit_group(where, messages,
               {.latency = {"latency", &t.latency},
                .step = {"", nullptr},

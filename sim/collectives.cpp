@@ -89,8 +89,9 @@ class expansion {
   }
 
   void add_channel(const std::vector<int>& ring, int steps, double bytes,
-                   const transport_profile& t) {
+                   const transport_profile& of_many) {
     const auto n = ring.size();
+    const auto& t = of_many.among(n);
     const auto first = static_cast<message_number>(messages_.size());
     for (int step = 0; step < steps; ++step) {
       for (std::size_t i = 0; i < n; ++i) {

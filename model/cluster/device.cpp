@@ -67,12 +67,44 @@ message_ramp read_ramp(const config_node& node, std::string_view key, message_ra
   return message_ramp(std::move(points));
 }
 
+/// A ring of two, of the transport for rings of many.
+std::shared_ptr<const transport_profile> read_pair(const config_node& node,
+                                                   transport_profile transport) {
+  node.allow_only({"collective_efficiency", "all_reduce_efficiency", "collective_latency",
+                   "collective_ramp", "all_reduce_ramp"});
+  const bool own_rate = node.has("collective_efficiency"), own_ramp = node.has("collective_ramp");
+  auto& t = transport;
+  t.collective_efficiency = read_share(node, "collective_efficiency", t.collective_efficiency);
+  t.all_reduce_efficiency = read_share(
+      node, "all_reduce_efficiency", own_rate ? t.collective_efficiency : t.all_reduce_efficiency);
+  t.collective_latency = node.get<seconds>("collective_latency", t.collective_latency);
+  t.collective_ramp = read_ramp(node, "collective_ramp", t.collective_ramp);
+  t.all_reduce_ramp =
+      read_ramp(node, "all_reduce_ramp", own_ramp ? t.collective_ramp : t.all_reduce_ramp);
+  return std::make_shared<const transport_profile>(std::move(t));
+}
+
 transport_profile read_transport(const config_node& node, int multiprocessors) {
-  node.allow_only({"efficiency", "one_way_efficiency", "collective_efficiency",
-                   "all_reduce_efficiency", "crowding", "shared_efficiency",
-                   "collective_shared_efficiency", "message_share", "latency", "collective_latency",
-                   "step_latency", "ramp", "one_way_ramp", "collective_ramp", "all_reduce_ramp",
-                   "channels", "channel_bandwidth", "slowdown", "uncertainty"});
+  node.allow_only({"efficiency",
+                   "one_way_efficiency",
+                   "collective_efficiency",
+                   "all_reduce_efficiency",
+                   "crowding",
+                   "shared_efficiency",
+                   "collective_shared_efficiency",
+                   "message_share",
+                   "latency",
+                   "collective_latency",
+                   "step_latency",
+                   "ramp",
+                   "one_way_ramp",
+                   "collective_ramp",
+                   "all_reduce_ramp",
+                   "channels",
+                   "channel_bandwidth",
+                   "slowdown",
+                   "uncertainty",
+                   "pair"});
   transport_profile transport;
   transport.efficiency = read_share(node, "efficiency", 1);
   transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
@@ -99,6 +131,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
   transport.channel_bandwidth = node.get<bandwidth>("channel_bandwidth", {});
   if (node.has("slowdown")) transport.slowdown = read_factor(node, "slowdown");
   if (node.has("uncertainty")) transport.uncertainty = read_share(node, "uncertainty", 1);
+  if (node.has("pair")) transport.pair = read_pair(node.at("pair"), transport);
   return transport;
 }
 

@@ -123,7 +123,12 @@ struct transport_profile {
   /// Factor on the time of a kernel beside it; zero: the device's communication_slowdown.
   double slowdown = 0;
   double uncertainty = 0;  ///< as uncertainty_profile's, of this transport; zero: the device's
+  /// For ring collectives of two devices, where theirs are not those of many: null, as many.
+  std::shared_ptr<const transport_profile> pair;
 
+  const transport_profile& among(std::size_t members) const {
+    return pair && members == 2 ? *pair : *this;
+  }
   /// How many times the bytes of an all-to-all among so many weigh on a device's PCIe link.
   double crowded(std::size_t members) const {
     return std::pow(std::max(1.0, static_cast<double>(members) - 1), crowding);
@@ -203,8 +208,8 @@ struct device_profile {
 
 /// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak. Shares and factors
 /// default to 1, fixed costs to zero, the efficiencies to efficiency or collective_efficiency, ramps alike (one_way_ramp,
-/// collective_ramp, all_reduce_ramp: the first two to ramp, the last to collective_ramp); the rest of `peak`, `memory` and
-/// `multiprocessors` is required:
+/// collective_ramp, all_reduce_ramp: the first two to ramp, the last to collective_ramp); what `pair` leaves out is as among
+/// many; the rest of `peak`, `memory` and `multiprocessors` is required:
 ///
 ///   name: example
 ///   source: where the numbers are from
@@ -219,6 +224,7 @@ struct device_profile {
 ///   transports:
 ///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1}
+///              pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
 ///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none
 ///   kernels:
 ///   - name: fa3

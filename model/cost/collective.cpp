@@ -86,7 +86,7 @@ collective_flow ring_flow(stage_builder& stage, std::vector<int> devices, int ro
                         1.0 / static_cast<double>(channels.size()));
     }
   }
-  const auto& t = stage.transport();
+  const auto& t = stage.transport().among(devices.size());
   return stage.finish({t.collective_latency + steps * (t.step_latency + stage.slowest_hop()),
                        rounds > 1 ? t.all_reduce_ramp : t.collective_ramp},
                       rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency,

@@ -188,6 +188,39 @@ TEST_F(calibrating, finds_what_the_first_call_takes_longer) {
   EXPECT_NEAR(start.launch_communication.value(), 50e-6, 1e-9);
 }
 
+/// The simulator's own overlaps: a kernel of 8 us of launch beside transfers that make it 1.25 times as slow, none of which
+/// leaves it undisturbed.
+TEST_F(calibrating, finds_the_launches_and_the_slowdown_of_overlaps) {
+  auto& device = truth_.device;
+  device.idle_start = {.launch = seconds(8e-6), .launch_communication = seconds(50e-6)};
+  auto& nvlink = device.transports[static_cast<int>(link_kind::nvlink)];
+  nvlink.slowdown = 1.25;
+  nvlink.channels = 16;
+  device.kernels.front().scheduling = block_scheduling::waves;
+  add_kernels();
+  add_transfers();
+  for (const std::int64_t side : {4096, 6144, 8192}) {
+    const kernel_point kernel{
+        .kernel = "k", .heads = 32, .kv_heads = 32, .rows = side, .cols = side};
+    add(kernel);
+    for (const std::int64_t bytes : {16 << 20, 32 << 20, 64 << 20}) {
+      for (const auto order : {launch_order::communication_first, launch_order::compute_first}) {
+        const overlap_point p{
+            kernel, {.operation = transfer_kind::exchange, .bytes = bytes}, order};
+        const auto t = simulated(p, truth_);
+        all_.points.push_back({p,
+                               {{"time_s", {t.total.value()}},
+                                {"kernel_s", {t.kernel.value()}},
+                                {"transfer_s", {t.transfer.value()}}}});
+      }
+    }
+  }
+  const auto found = run().profile;
+  EXPECT_NEAR(found.idle_start.launch.value(), 8e-6, 0.2e-6);
+  EXPECT_NEAR(found.idle_start.launch_communication.value(), 50e-6, 0.2e-6);
+  EXPECT_NEAR(found.transport(link_kind::nvlink).slowdown, 1.25, 0.005);
+}
+
 TEST_F(calibrating, names_points_far_off_and_what_it_does_not_know) {
   add_transfers();
   const transfer_point odd{.operation = transfer_kind::exchange, .bytes = 3 << 20};
@@ -280,6 +313,10 @@ TEST(device_file, is_read_as_it_was_written) {
   auto& nvlink = written.transports[static_cast<int>(link_kind::nvlink)];
   nvlink.shared_efficiency = 0.75;
   nvlink.collective_shared_efficiency = 0.7;
+  auto pair = nvlink;
+  pair.collective_efficiency = 0.55;
+  pair.all_reduce_ramp = message_ramp({{1024, seconds(1e-6)}, {65536, seconds(3e-6)}});
+  nvlink.pair = std::make_shared<const transport_profile>(pair);
   const auto read = device(to_yaml(written, {"a note"}));
   EXPECT_EQ(read.memory, written.memory);
   const auto& ramp = read.transport(link_kind::nvlink).collective_ramp;
@@ -288,6 +325,10 @@ TEST(device_file, is_read_as_it_was_written) {
   EXPECT_NEAR(ramp.points()[1].time.value(), 30e-6, 1e-12);
   EXPECT_NEAR(read.transport(link_kind::nvlink).all_reduce_efficiency, 0.65, 1e-4);
   EXPECT_NEAR(read.transport(link_kind::nvlink).collective_shared_efficiency, 0.7, 1e-4);
+  EXPECT_NEAR(read.transport(link_kind::nvlink).among(2).collective_efficiency, 0.55, 1e-4);
+  EXPECT_NEAR(read.transport(link_kind::nvlink).among(2).all_reduce_ramp.of(65536).value(), 3e-6,
+              1e-9);
+  EXPECT_NEAR(read.transport(link_kind::nvlink).among(3).collective_efficiency, 0.6, 1e-4);
   EXPECT_EQ(read.kernels.at(0).laws.at(2).row, written.kernels.at(0).laws.at(2).row);
   EXPECT_EQ(to_yaml(read, {"a note"}), to_yaml(written, {"a note"}));
 }
