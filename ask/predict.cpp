@@ -71,19 +71,30 @@ void set_interval(const placed_schedule& i, pass_prediction& p) {
                          p.exposed_communication * communication_uncertainty(i);
   const auto of_host = i.on().host.uncertainty;
   p.low = std::max(device - uncertain, p.host * (1 - of_host));
-  p.high = std::max(device + uncertain, p.host * (1 + of_host));
+  p.high = std::max(p.time, device) + uncertain + p.host * of_host;
+}
+
+/// A framework's host launches: the pass takes longer than the device by itself, of which everything else is said.
+void wait_for_host(const placed_schedule& i, prediction_method by, const pass_simulator& simulated,
+                   pass_prediction& p) {
+  p.host = host_time(i);
+  if (p.host == seconds()) return;
+  const auto device = p.time;
+  p.time = by == prediction_method::simulation ? simulated(i).duration() : std::max(device, p.host);
+  if (p.host > device) p.bottleneck = {"host", i.on().host.name, 1};
 }
 
 pass_prediction predict_pass(const placed_schedule& i, prediction_method by,
                              const pass_simulator& simulated) {
   pass_prediction p{.pass = i.program().pass, .memory = peak_memory(i.work())};
   count_bytes(i, p);
-  by == prediction_method::simulation ? use_timeline(i, simulated(i), p) : use_estimate(i, p);
-  p.host = host_time(i);
-  if (p.host > p.time) {
-    p.time = p.host;
-    p.bottleneck = {"host", i.on().host.name, 1};
+  if (by == prediction_method::analytic) {
+    use_estimate(i, p);
+  } else {
+    const bool hosted = !i.on().host.name.empty();
+    use_timeline(i, hosted ? simulate(i, {.launches = false}) : simulated(i), p);
   }
+  wait_for_host(i, by, simulated, p);
   set_interval(i, p);
   return p;
 }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "model/cost/analytic.hpp"
+#include "model/cost/host_time.hpp"
 #include "model/error.hpp"
 #include "sim/kernel_run.hpp"
 #include "sim/stream_programs.hpp"
@@ -26,10 +27,12 @@ struct stream_state {
   picoseconds started = 0;
 };
 
+using launch_list = std::vector<picoseconds>;
+
 /// When the host has launched each operation of a run that starts idle; else empty.
-std::vector<picoseconds> launch_times(const placed_schedule& i) {
+launch_list idle_launches(const placed_schedule& i) {
   const auto start = i.chosen().start;
-  std::vector<picoseconds> times;
+  launch_list times;
   if (start == run_start::in_sequence) return times;
   const auto& launch = i.on().device.idle_start;
   const bool graph = start == run_start::idle_graph;
@@ -39,6 +42,18 @@ std::vector<picoseconds> launch_times(const placed_schedule& i) {
     times.push_back(to_picoseconds(now.value()));
   }
   return times;
+}
+
+/// By rank class; of a framework's host, unless the run starts idle.
+std::vector<launch_list> launches_of(const placed_schedule& i, const symmetry& s,
+                                     const simulation_options& options) {
+  std::vector<launch_list> all(s.rank_of_class.size(), idle_launches(i));
+  if (!options.launches || i.chosen().start != run_start::in_sequence) return all;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    for (const auto time : launch_times(i, s.rank_of_class[r]))
+      all[r].push_back(to_picoseconds(time.value()));
+  }
+  return all;
 }
 
 struct rank_state {
@@ -60,7 +75,7 @@ class simulation {
         traffic_(i, symmetry_, programs_, options.record_links),
         ranks_(symmetry_.rank_of_class.size()),
         streams_(ranks_.size() * programs_.streams.size()),
-        launched_(launch_times(i)) {
+        launched_(launches_of(i, symmetry_, options)) {
     events_.resize(streams_.size());
   }
 
@@ -145,14 +160,16 @@ class simulation {
   void start(std::uint32_t r, std::uint32_t s, const stream_operation& op) {
     auto& state = stream_of(r, s);
     state.busy = true;
-    state.awaits_launch = !launched_.empty() && now_ < launched_[op.operation];
-    if (state.awaits_launch) return events_.set(event_of(r, s), launched_[op.operation]);
+    const auto& launched = launched_[r];
+    state.awaits_launch = !launched.empty() && now_ < launched[op.operation];
+    if (state.awaits_launch) return events_.set(event_of(r, s), launched[op.operation]);
     state.started = now_;
     if (op.lane < 0) return start_local(r, s, op);
     // Of two that wait for the same the first launched starts first. In a run that starts idle both are launched by then, and
     // communication has the stream of higher priority (validate/executor).
     const auto& kernel = ranks_[r].kernel;
-    const bool goes_first = !launched_.empty() || op.operation < kernel.operation();
+    const bool starts_idle = placed_.chosen().start != run_start::in_sequence;
+    const bool goes_first = starts_idle || op.operation < kernel.operation();
     const auto room = lane_of(op).channels > 0 ? kernel.room(now_, goes_first) : now_;
     room == now_ ? begin_communication(r, s, op) : events_.set(event_of(r, s), room);
   }
@@ -348,7 +365,7 @@ class simulation {
   traffic traffic_;
   std::vector<rank_state> ranks_;
   std::vector<stream_state> streams_;  ///< by rank class, stream
-  std::vector<picoseconds> launched_;  ///< by operation; empty: long before
+  std::vector<launch_list> launched_;  ///< by rank class, operation; empty: long before
   index_heap<picoseconds> events_;     ///< by rank class, stream
   picoseconds now_ = 0;
   std::vector<std::uint32_t> touched_, ready_;

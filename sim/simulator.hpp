@@ -10,7 +10,8 @@
 //
 // Where a run starts on idle devices (strategy, start), its host launches the operations one after the
 // other, in the order of the program, or all at once as a graph, and none starts before it is
-// launched. Else the host is ahead of the device.
+// launched. So too where a framework's host is asked for (model/cost/host_time.hpp), each rank's by its own calls. Else the
+// host is ahead of the device.
 //
 // The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave
 // alike are simulated once (symmetry.hpp).
@@ -28,6 +29,7 @@ namespace attnsim {
 struct simulation_options {
   bool record = false;          ///< keep every interval of the ranks
   bool record_links = false;    ///< keep the load of the links over time
+  bool launches = true;         ///< false: as if a framework's host were ahead of the device
   bool merge_symmetric = true;  ///< false: simulate every rank; same result, for tests
 };
 

@@ -52,15 +52,24 @@ seconds of_communication(const placed_schedule& i, const operation& op, int rank
 
 }  // namespace
 
-seconds host_time(const placed_schedule& i, int rank) {
-  seconds total;
-  if (i.on().host.name.empty()) return total;
+std::vector<seconds> launch_times(const placed_schedule& i, int rank) {
+  std::vector<seconds> times;
+  const auto& host = i.on().host;
+  if (host.name.empty()) return times;
   const auto& program = i.program().program;
+  seconds now;
   for (std::size_t op = 0; op < program.size(); ++op) {
-    total += is_communication(program[op].kind) ? of_communication(i, program[op], rank)
-                                                : of_local(i, op, rank);
+    now +=
+        host.slowdown * (is_communication(program[op].kind) ? of_communication(i, program[op], rank)
+                                                            : of_local(i, op, rank));
+    times.push_back(now);
   }
-  return total * i.on().host.slowdown;
+  return times;
+}
+
+seconds host_time(const placed_schedule& i, int rank) {
+  const auto times = launch_times(i, rank);
+  return times.empty() ? seconds() : times.back();
 }
 
 seconds host_time(const placed_schedule& i) {

@@ -8,15 +8,20 @@
 //   shift, transpose an exchange, and each of its tensors
 //   collectives      a call a tensor
 //
-// In a sequence of many layers the host runs ahead of the device until it is the slower one, so a pass takes the longer of
-// the device's time and the host's. CUDA graphs launch all at once: no host profile then.
+// A pass of an eager framework begins with an idle device: no operation starts before the host has come to it, one after the
+// other in the program's order (sim/simulator.hpp). CUDA graphs launch all at once: no host profile then.
 #pragma once
+
+#include <vector>
 
 #include "model/cost/placed_schedule.hpp"
 
 namespace attnsim {
 
-/// Of `rank`; zero without a host profile.
+/// When the host of `rank` has launched each operation of the program, from its first on; empty without a host profile.
+std::vector<seconds> launch_times(const placed_schedule&, int rank);
+
+/// Of `rank`, when it has launched all; zero without a host profile.
 seconds host_time(const placed_schedule&, int rank);
 
 /// The largest over ranks (above 64: workload::some_ranks).

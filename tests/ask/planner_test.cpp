@@ -118,7 +118,8 @@ TEST(planner, a_slow_host_decides) {
   EXPECT_EQ(first.chosen.schedule, "allgather");
   EXPECT_LT(first.time, seconds(1e-3));
   EXPECT_EQ(second.chosen.schedule, "ring");
-  EXPECT_EQ(second.time, seconds(3));
+  EXPECT_GT(second.time, seconds(3));  // by the last kernel
+  EXPECT_LT(second.time, seconds(3.1));
 }
 
 }  // namespace

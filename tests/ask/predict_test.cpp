@@ -58,6 +58,7 @@ cluster with_slow_host() {
 }
 const attention short_layer{.heads = 8, .kv_heads = 8, .sequence = 4096, .mask = mask_kind::full};
 
+// Simulated, the second kernel starts when it is launched; the closed form has the longer of host and device.
 TEST(predict, the_slower_of_host_and_device_sets_the_time) {
   const strategy s{.tokens = token_layout::contiguous};
   const auto c = with_slow_host();
@@ -66,7 +67,12 @@ TEST(predict, the_slower_of_host_and_device_sets_the_time) {
   for (const auto by : {prediction_method::simulation, prediction_method::analytic}) {
     const auto p = predict(c, short_layer, s, 2, pass_kind::both, by);
     const auto &forward = p.passes[0], &backward = p.passes[1];
-    EXPECT_EQ(forward.time, seconds(2));
+    if (by == prediction_method::simulation) {
+      EXPECT_GT(forward.time - seconds(2), alone.passes[0].compute / 2.01);
+      EXPECT_LT(forward.time - seconds(2), alone.passes[0].compute);
+    } else {
+      EXPECT_EQ(forward.time, seconds(2));
+    }
     EXPECT_EQ(forward.host, seconds(2));
     EXPECT_EQ(forward.bottleneck.kind, "host");
     EXPECT_EQ(forward.bottleneck.name, "slow");
@@ -75,7 +81,7 @@ TEST(predict, the_slower_of_host_and_device_sets_the_time) {
     EXPECT_EQ(p.host, seconds(2));
     EXPECT_EQ(p.bottleneck.kind, "host");
     EXPECT_NEAR(p.compute / alone.compute, 1, 1e-6);
-    EXPECT_NEAR((p.time - seconds(2) - backward.time).value(), 0, 1e-12);
+    EXPECT_NEAR((p.time - forward.time - backward.time).value(), 0, 1e-12);
     EXPECT_NEAR(p.low.value(), 1.5, 1e-3);
     EXPECT_NEAR(p.high.value(), 2.5, 1e-3);
   }
