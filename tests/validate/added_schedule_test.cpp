@@ -74,8 +74,7 @@ TEST_F(added_schedule, is_listed_and_found) {
   EXPECT_EQ(algorithms().back().name, "gather-apart");
   EXPECT_EQ(find_algorithm("gather-apart").source, "this test");
   EXPECT_THAT([] { find_algorithm("none"); },
-              testing::ThrowsMessage<std::runtime_error>(
-                  testing::EndsWith(", gather-apart")));
+              testing::ThrowsMessage<std::runtime_error>(testing::EndsWith(", gather-apart")));
 }
 
 TEST_F(added_schedule, keeps_its_name_to_itself) {
