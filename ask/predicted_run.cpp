@@ -24,9 +24,11 @@ attention problem_on(const question& q, int ranks) {
 }  // namespace
 
 predicted_run::predicted_run(const question& q, const cluster& c, recording keeps)
-    : predicted_run(c, problem_on(q, ranks_of(q, c)),
-                    with_fastest_tokens(q, c, problem_on(q, ranks_of(q, c)), ranks_of(q, c)),
-                    ranks_of(q, c), q.pass, q.by, keeps) {}
+    : predicted_run(q, c, problem_on(q, ranks_of(q, c)), ranks_of(q, c), keeps) {}
+
+predicted_run::predicted_run(const question& q, const cluster& c, const attention& a, int ranks,
+                             recording keeps)
+    : predicted_run(c, a, with_fastest_tokens(q, c, a, ranks), ranks, q.pass, q.by, keeps) {}
 
 predicted_run::predicted_run(const cluster& c, attnsim::prediction p, recording keeps)
     : on_(&c), keeps_(keeps), prediction_(std::move(p)) {}

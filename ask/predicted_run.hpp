@@ -49,6 +49,8 @@ class predicted_run {
   int simulations() const { return simulations_; }
 
  private:
+  predicted_run(const question&, const cluster&, const attention&, int ranks, recording);
+
   const timeline& simulate(const placed_schedule&);
   void simulate_all();
 

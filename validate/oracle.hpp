@@ -64,11 +64,10 @@ class oracle {
   std::optional<double> expected(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
                                  std::int64_t d) const;
   std::int64_t row_of(std::int64_t token) const;
+  std::int64_t end(tensor) const;  ///< the first position after its tokens, without the padding
   tensor_error compare(const shard&) const;
 
   attention problem_;
-  std::int64_t end(tensor) const;  ///< the first position after its tokens, without the padding
-
   std::vector<std::int64_t> rows_, columns_;
   mutable std::once_flag forward_once_, backward_once_;
   mutable kernels::cpu::reference_output forward_;

@@ -223,7 +223,7 @@ struct device_profile {
 ///   uncertainty: {compute: 0.1, communication: 0.25}
 ///   transports:
 ///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
-///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1}
+///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1,
 ///              pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
 ///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none
 ///   kernels:

@@ -38,10 +38,10 @@ chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass
 }
 
 /// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's. A cached prefix stays.
-std::int64_t exchanged(chunk_sizes chunk, const strategy& s, int group) {
+std::int64_t exchanged(chunk_sizes chunk, const strategy& s) {
   chunk.keys -= chunk.problem.prefix / (std::int64_t{s.rows} * s.cols);
   const auto all = 2 * chunk.of(tensor::q) + chunk.of(tensor::k) + chunk.of(tensor::v);
-  return all / group * (group - 1);
+  return all / s.ulysses * (s.ulysses - 1);
 }
 
 }  // namespace
@@ -63,8 +63,7 @@ volume volume_of(const strategy& s, const attention& a, pass_kind pass) {
   volume all{.apart = true};
   if (s.rows * s.cols > 1)
     all = chosen.sends ? chosen.sends(s, bytes_of(chunk, s, pass), pass) : volume{};
-  if (s.ulysses > 1)
-    all.parts.push_back({exchange_axis(whole_grid(s)), exchanged(chunk, s, s.ulysses)});
+  if (s.ulysses > 1) all.parts.push_back({exchange_axis(whole_grid(s)), exchanged(chunk, s)});
   return all;
 }
 

@@ -3,23 +3,13 @@
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
-namespace {
-
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind pass) {
-  auto all = tile_volume(s, b, pass);
-  all.apart = true;
-  return all;
-}
-
-}  // namespace
-
 algorithm describe_allgather() {
   return {.name = "allgather",
           .summary = "every rank gathers all keys and values (TransformerEngine, Llama 3)",
           .source = "arXiv 2407.21783, section 3.3.2",
           .generate = attention2d,
           .refusal = one_column,
-          .sends = sends};
+          .sends = attention2d_volume};
 }
 
 }  // namespace attnsim

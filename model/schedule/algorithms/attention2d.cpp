@@ -163,17 +163,17 @@ operands attention2d_program::reduce_gradients(const std::vector<tensor>& what, 
   return own;
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind pass) {
-  auto all = tile_volume(s, b, pass);
-  all.apart = true;
-  return all;
-}
-
 }  // namespace
 
 schedule attention2d(const strategy& s, const attention& a, pass_kind pass) {
   attention2d_program program(s, a, pass);
   return pass == pass_kind::forward ? program.forward() : program.backward();
+}
+
+volume attention2d_volume(const strategy& s, const chunk_bytes& b, pass_kind pass) {
+  auto all = tile_volume(s, b, pass);
+  all.apart = true;
+  return all;
 }
 
 algorithm describe_attention2d() {
@@ -182,7 +182,7 @@ algorithm describe_attention2d() {
               "gathers queries along rows and keys along columns, one kernel call, reduces outputs",
           .source = "arXiv 2503.15758, algorithms 1 and 7",
           .generate = attention2d,
-          .sends = sends,
+          .sends = attention2d_volume,
           .heads = algorithm::exchange::possible,
           .transposes = true,
           .reduces = true};

@@ -31,6 +31,8 @@ schedule attention2d(const strategy&, const attention&, pass_kind);
 volume ring_volume(const strategy&, const chunk_bytes&, pass_kind);
 /// Queries and partial results along rows, keys and their gradients along columns: (C-1)(q + o), (R-1)(kv + dkv).
 volume tile_volume(const strategy&, const chunk_bytes&, pass_kind);
+/// The same, all of it before or after the computation.
+volume attention2d_volume(const strategy&, const chunk_bytes&, pass_kind);
 
 /// Why not, for schedules of one column.
 std::string one_column(const strategy&, const attention&);

@@ -15,12 +15,6 @@ std::string one_row(const strategy& s, const attention&) {
   return s.rows == 1 ? "" : "runs on one row of ranks";
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind pass) {
-  auto all = tile_volume(s, b, pass);
-  all.apart = true;
-  return all;
-}
-
 }  // namespace
 
 algorithm describe_passq_allgather() {
@@ -29,7 +23,7 @@ algorithm describe_passq_allgather() {
           .source = "arXiv 2411.01783, pass-Q",
           .generate = passq_allgather,
           .refusal = one_row,
-          .sends = sends,
+          .sends = attention2d_volume,
           .for_more_keys = true};
 }
 
