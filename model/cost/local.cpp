@@ -1,5 +1,6 @@
 #include "model/cost/local.hpp"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -22,6 +23,13 @@ cost_form form_of(const schedule& s, const operation& op) {
     }
   }
   return {op.kind, std::move(sizes), op.reads.size()};
+}
+
+/// What brings the results of packed documents to their place: of all in one call, as their kernel was.
+void add_to_one_call(memory_calls& all, const memory_calls& of_one, std::int64_t times) {
+  all.traffic += of_one.traffic * times;
+  all.count = std::max(all.count, of_one.count);
+  all.additions = std::max(all.additions, of_one.additions);
 }
 
 /// One call of a variable-length kernel: all tiles run in parallel, each with its own loop, on average as long as theirs.
@@ -71,19 +79,23 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
     total.parts += kernel_parts(device_, kernel_, call);
     ++total.calls;
   };
+  const auto add_memory = [&](const memory_calls& use) {
+    if (use.count > 0) total.time += device_.memory_time(use.traffic, use.count);
+    total.memory += use;
+  };
+  if (!a.documents.empty() && !tiles.empty()) {
+    memory_calls use;
+    for (const auto& t : tiles) add_to_one_call(use, workload_.accumulation_of(op, t), t.times);
+    add_memory(use);
+    set_to_mean_loop(call, tiles);
+    add_call();
+    return total;
+  }
   for (const auto& t : tiles) {
-    const auto use = workload_.accumulation_of(op, t);
-    if (use.count > 0)
-      total.time += device_.memory_time(use.traffic, use.count) * static_cast<double>(t.times);
-    total.memory += use * t.times;
-    if (!a.documents.empty()) continue;
+    add_memory(workload_.accumulation_of(op, t));
     call.rows = t.rows;
     call.cols = t.cols;
     call.pairs = t.pairs();
-    add_call();
-  }
-  if (!a.documents.empty() && !tiles.empty()) {
-    set_to_mean_loop(call, tiles);
     add_call();
   }
   return total;

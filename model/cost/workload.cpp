@@ -413,6 +413,17 @@ byte_count workload::scratch_bytes(const operation& merge) const {
                     merge_scratch(tensor::o, form));
 }
 
+tile workload::packed_as(const operation& op, tile t) const {
+  if (attention_.documents.empty()) return t;
+  const auto all_tokens = [&](tensor what) {
+    const auto& o = find(op.reads, what);
+    return schedule_->slot_count(o) * slot_tokens(what, schedule_->buffer_of(o).heads);
+  };
+  t.rows = all_tokens(tensor::q);
+  t.cols = all_tokens(tensor::k);
+  return t;
+}
+
 std::vector<int> workload::some_ranks(int few) const {
   if (ranks() > few) return {0, (ranks() - 1) / 2, ranks() - 1};
   std::vector<int> all(static_cast<std::size_t>(ranks()));
@@ -432,7 +443,7 @@ byte_count workload::scratch_bytes() const {
         if (std::exchange(seen[variant], true)) continue;
       }
       for (const auto& t : counted_tiles(op, rank))
-        largest = std::max(largest, scratch_bytes(op, t));
+        largest = std::max(largest, scratch_bytes(op, packed_as(op, t)));
     }
   }
   return largest;

@@ -26,10 +26,6 @@ struct memory_calls {
     additions += other.additions;
     return *this;
   }
-  friend memory_calls operator*(memory_calls use, std::int64_t times) {
-    return {use.traffic * times, static_cast<int>(use.count * times),
-            static_cast<int>(use.additions * times)};
-  }
 };
 
 /// Bytes per token of a tensor in a format, of these heads and all batches.
@@ -123,6 +119,8 @@ class workload {
   std::vector<tile> tiles_of(const operation&, const token_set& queries, const token_set& keys,
                              const std::vector<token_document>&) const;
   bool lays_out_each_document(const operation&) const;
+  /// Documents are one call: with the tokens of all of them.
+  tile packed_as(const operation&, tile) const;
   bool exchanges_heads() const { return schedule_->head_axis != 0; }
   int slot_total() const;
   token_set tokens(const attention&, int rank, const operand&) const;

@@ -1,0 +1,81 @@
+#include "model/cost/local.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/schedule/algorithms/schedules.hpp"
+
+namespace attnsim {
+namespace {
+
+/// A launch takes 5 us, memory a byte in 1 ps.
+device_profile launching() {
+  device_profile d;
+  d.peak_half = flop_rate(1e30);
+  d.memory_bandwidth = bandwidth(1e12);
+  d.kernel_launch = seconds(5e-6);
+  return d;
+}
+
+/// A ring of two, whose second step adds to what the first has left.
+class second_step {
+ public:
+  explicit second_step(const attention& a, pass_kind pass = pass_kind::forward)
+      : program_(make_schedule({.schedule = "ring", .rows = 2, .cols = 1}, a, pass)),
+        work_(program_, a, token_layout::zigzag, false),
+        device_(launching()),
+        costs_(work_, device_, nullptr, run_start::in_sequence) {
+    for (std::size_t op = 0; op < program_.program.size(); ++op) {
+      if (is_kernel(program_.program[op].kind)) last_ = op;
+    }
+  }
+
+  const memory_calls& memory() const { return costs_.memory(last_, 0); }
+  int calls() const { return costs_.calls(last_, 0); }
+  double time() const { return costs_.time(last_, 0).value(); }
+  std::int64_t scratch() const { return work_.scratch_bytes().value(); }
+
+ private:
+  schedule program_;
+  workload work_;
+  device_profile device_;
+  local_costs costs_;
+  std::size_t last_ = 0;
+};
+
+attention packed(std::int64_t documents) {
+  return {.heads = 2,
+          .kv_heads = 2,
+          .sequence = 32 * documents,
+          .documents = std::vector<std::int64_t>(static_cast<std::size_t>(documents), 32)};
+}
+
+// Rank 0 has the first and the last 8 tokens of each document; the last 8 see both pieces of rank 1. Of 8 tokens of 2 heads of
+// 128 the partial output is read in 2 bytes, the sum in 4 and written so; their log-sum-exps are 4 bytes thrice.
+constexpr std::int64_t a_document = 8 * 2 * (128 * (2 + 4 + 4) + 3 * 4);
+
+TEST(local_costs, results_of_packed_documents_are_added_in_one_call) {
+  for (const std::int64_t documents : {2, 64}) {
+    const second_step step(packed(documents));
+    EXPECT_EQ(step.calls(), 1);
+    EXPECT_EQ(step.memory().count, 1);
+    EXPECT_EQ(step.memory().additions, 1);
+    EXPECT_EQ(step.memory().traffic.value(), documents * a_document);
+    // The kernel's own time is below a microsecond.
+    EXPECT_NEAR(step.time(), 2 * 5e-6 + 1e-12 * static_cast<double>(documents * a_document), 1e-6);
+  }
+}
+
+// dQ is added to; dK and dV go to buffers of their own.
+TEST(local_costs, gradients_of_packed_documents_are_added_in_one_call) {
+  for (const std::int64_t documents : {2, 64})
+    EXPECT_EQ(second_step(packed(documents), pass_kind::backward).memory().count, 1);
+}
+
+// What the kernel of all documents leaves: 16 tokens a document and rank, 2 bytes an element and 4 a log-sum-exp.
+TEST(local_costs, packed_documents_need_scratch_for_all) {
+  for (const std::int64_t documents : {2, 64})
+    EXPECT_EQ(second_step(packed(documents)).scratch(), documents * 16 * 2 * (128 * 2 + 4));
+}
+
+}  // namespace
+}  // namespace attnsim
