@@ -15,7 +15,6 @@ namespace attnsim::ask {
 namespace {
 
 using text = std::string;
-using enum field_group;
 
 std::int64_t parse_tokens(const text& t) {
   return parse_whole(t, 0);

@@ -81,7 +81,7 @@ std::string origin(const std::vector<measurement_set>& sets) {
   return text + " (attnsim measure, calibrate)";
 }
 
-std::vector<named_file> files_of(const calibrate_flags& flags) {
+std::vector<named_file> input_files(const calibrate_flags& flags) {
   std::vector<named_file> files{{"--device", flags.device}, {"--cluster", flags.cluster}};
   const auto add = [&](const char* flag, const std::vector<std::string>& located) {
     for (const auto& text : located) {
@@ -95,7 +95,7 @@ std::vector<named_file> files_of(const calibrate_flags& flags) {
 }
 
 void run(const calibrate_flags& flags) {
-  check_files({{"--out", flags.out}, {"--report", flags.report}}, files_of(flags));
+  check_files({{"--out", flags.out}, {"--report", flags.report}}, input_files(flags));
   cluster_shelf clusters;
   std::vector<measurement_set> sets;
   std::vector<log_set> logs;

@@ -75,7 +75,7 @@ class comparison {
   ask::contests contests_;
 };
 
-std::vector<named_file> files_of(const compare_flags& flags) {
+std::vector<named_file> input_files(const compare_flags& flags) {
   std::vector<named_file> files{{"CLUSTER", flags.cluster}, {"--device", flags.device}};
   for (const auto& text : flags.measured) {
     const auto f = split_at_cluster(text);
@@ -86,7 +86,7 @@ std::vector<named_file> files_of(const compare_flags& flags) {
 
 void run(const compare_flags& flags) {
   const auto format = parse_format(flags.output.format);
-  check_files({{"--points", flags.points}, {"--report", flags.report}}, files_of(flags));
+  check_files({{"--points", flags.points}, {"--report", flags.report}}, input_files(flags));
   comparison files(flags);
   for (const auto& text : flags.measured) files.add(text);
   const auto done = files.done();

@@ -50,7 +50,7 @@ std::string find_file(const std::string& name) {
   return is_shipped ? find_topology_file("clusters", name) : name;
 }
 
-std::vector<named_file> files_of(const import_flags& flags) {
+std::vector<named_file> input_files(const import_flags& flags) {
   std::vector<named_file> files{{"--device", flags.device}};
   for (const auto& file : flags.files) files.push_back({"FILE", find_file(file)});
   return files;
@@ -58,7 +58,7 @@ std::vector<named_file> files_of(const import_flags& flags) {
 
 void run(const import_flags& flags) {
   const auto given = read_settings(flags);
-  check_files({{"--out", flags.out}}, files_of(flags));
+  check_files({{"--out", flags.out}}, input_files(flags));
   std::vector<formats::topology> read;
   for (const auto& file : flags.files) {
     read.push_back(formats::read_topology(formats::read_source(find_file(file)), given, flags.as));

@@ -95,7 +95,7 @@ void check_out(const std::string& path) {
                         : "expected a .csv file");
 }
 
-std::vector<named_file> files_of(const sweep::spec& spec) {
+std::vector<named_file> input_files(const sweep::spec& spec) {
   std::vector<named_file> files{{"SPEC", spec.file}};
   for (const auto& s : spec.settings) files.push_back(file_read_for(s.where, s.key, s.value));
   return files;
@@ -114,7 +114,7 @@ void run_first(const sweep_flags& flags, sweep::process_group& all) {
   const int threads = threads_of(flags, all);
   const auto text = read_file(flags.spec);
   const auto spec = sweep::parse_spec(text, flags.spec);
-  check_files({{"--out", flags.out}}, files_of(spec));
+  check_files({{"--out", flags.out}}, input_files(spec));
   sweep::check(spec);
   const table rows(spec);
   const auto total = spec.points.size();

@@ -4,7 +4,10 @@
 # known as attnsim::NAME, with the project's include root and warnings.
 add_library(attnsim_options INTERFACE)
 target_compile_options(attnsim_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wno-missing-field-initializers>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers>)
+if(NOT CMAKE_UNITY_BUILD)  # where sources share a unit, a local name may be another source's
+  target_compile_options(attnsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+endif()
 if(ATTNSIM_SANITIZE)
   target_compile_options(attnsim_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ATTNSIM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>

@@ -55,7 +55,7 @@ std::vector<way> ways_from(const legs& graph, std::size_t from) {
       boost::weight_map(get(&leg::length, graph)).visitor(boost::make_dijkstra_visitor(record)));
   std::vector<way> ways(last.size());
   for (std::size_t to = 0; to < ways.size(); ++to) {
-    for (auto at = to; at != from && last[at]; at = source(*last[at], graph)) {
+    for (auto at = to; at != from && last[at]; at = boost::source(*last[at], graph)) {
       const auto& c = *graph[*last[at]].over;
       auto& w = ways[to];
       ++w.hops;
@@ -92,6 +92,7 @@ std::string_view short_name(link_kind kind) {
     case link_kind::nvlink:
       return "NV";
     case link_kind::pcie:
+    case link_kind::host_memory:
       return "PCI";
     case link_kind::network:
       break;
@@ -127,6 +128,7 @@ std::string_view colour(link_kind kind) {
     case link_kind::nvlink:
       return "#4c9f38";
     case link_kind::pcie:
+    case link_kind::host_memory:
       return "#b0b0b0";
     case link_kind::network:
       break;

@@ -104,9 +104,9 @@ kernel_role role_of(op_kind kind) {
   }
 }
 
-class reader {
+class kineto_reader {
  public:
-  explicit reader(const source& from) : from_(from) {}
+  explicit kineto_reader(const source& from) : from_(from) {}
 
   kineto_trace read() {
     // Events other than kernels are dropped as soon as they are read.
@@ -217,7 +217,7 @@ kernel_role role_of(std::string_view name) {
 }
 
 kineto_trace read_kineto(const source& from) {
-  return reader(from).read();
+  return kineto_reader(from).read();
 }
 
 std::vector<rank_timeline> match_kernels(const kineto_trace& trace, const schedule& program) {

@@ -42,7 +42,7 @@ struct measurement {
   double value = 0;
 };
 
-std::vector<measurement> read(std::string_view figure) {
+std::vector<measurement> read_figure(std::string_view figure) {
   std::vector<measurement> result;
   for (const auto& row : published("attention2d-a100")) {
     if (row.text("figure") != figure) continue;
@@ -194,7 +194,7 @@ void add_headline(result& r) {
 
 /// Times over that of ring on 16 GPUs at 8K: what batch and bandwidth are does not matter then.
 void add_times(result& r, const machine& m) {
-  const auto figures = read("time");
+  const auto figures = read_figure("time");
   const double published_base = figures.front().value;
   const double base = step_time(m, figures.front().what);
   for (std::size_t i = 1; i < figures.size(); ++i) {
@@ -240,7 +240,7 @@ void add_what_ifs(result& r, const machine& chosen, const std::vector<measuremen
 }  // namespace
 
 result attention2d_a100() {
-  const auto figures = read("speedup");
+  const auto figures = read_figure("speedup");
   const auto at_16 = those(figures, [](const step& s) { return s.gpus == fitted_gpus; });
   const auto fit_on = those(at_16, [](const step& s) { return s.schedule == "attention2d"; });
   std::vector<std::pair<machine, double>> candidates;

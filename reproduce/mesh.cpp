@@ -16,12 +16,12 @@
 namespace attnsim::reproduce {
 namespace {
 
-constexpr int gpus = 256;
+constexpr int mesh_gpus = 256;
 constexpr std::int64_t tokens = 1 << 20;
 constexpr std::int64_t heads = 32;
 constexpr double published_waiting = 0.915;
 
-struct machine {
+struct mesh_machine {
   int nics = 4;           ///< of a node of 8
   double bandwidth = 10;  ///< GB/s of one
 };
@@ -34,21 +34,21 @@ struct formats {
   precision partials = precision::fp32, gradients = precision::fp32;
 };
 
-cluster build(const machine& m, int ranks) {
+cluster mesh_cluster(const mesh_machine& m, int ranks) {
   cluster_overrides o{.nodes = ranks / 8};
   o.set = {{"nics.per_node", std::to_string(m.nics)},
            {"nics.bandwidth", fmt::format("{} GB/s", m.bandwidth)}};
   return read_cluster(find_published("mesh.yaml"), o);
 }
 
-prediction ask(const machine& m, int ranks, std::int64_t group, strategy s, formats f,
+prediction ask(const mesh_machine& m, int ranks, std::int64_t group, strategy s, formats f,
                pass_kind pass = pass_kind::both,
                prediction_method by = prediction_method::simulation) {
   s.tokens = token_layout::striped;
   s.partials = f.partials;
   s.gradients = f.gradients;
   const attention a{.heads = heads, .kv_heads = heads / group, .sequence = tokens};
-  return predict(build(m, ranks), a, s, ranks, pass, by);
+  return predict(mesh_cluster(m, ranks), a, s, ranks, pass, by);
 }
 
 strategy mesh_on(const tile& t) {
@@ -70,13 +70,13 @@ struct configuration {
   }
 };
 
-std::vector<configuration> compare(const machine& m, const tile& t, formats f,
+std::vector<configuration> compare(const mesh_machine& m, const tile& t, formats f,
                                    pass_kind pass = pass_kind::both,
                                    prediction_method by = prediction_method::simulation) {
   std::vector<configuration> all{{1}, {2}, {4}, {8}};
   parallel_for_each(all, [&](configuration& c) {
-    c.ring = ask(m, gpus, c.group, {.schedule = "ring"}, f, pass, by);
-    c.mesh = ask(m, gpus, c.group, mesh_on(t), f, pass, by);
+    c.ring = ask(m, mesh_gpus, c.group, {.schedule = "ring"}, f, pass, by);
+    c.mesh = ask(m, mesh_gpus, c.group, mesh_on(t), f, pass, by);
   });
   return all;
 }
@@ -92,7 +92,7 @@ std::pair<double, double> most_and_mean(const std::vector<configuration>& all, V
 }
 
 /// The bandwidth at which Ring waits as long as published. The faster the NICs, the less it waits.
-machine fit_waiting(machine m) {
+mesh_machine fit_waiting(mesh_machine m) {
   m.bandwidth = solve_falling(
       [&](double bandwidth) {
         m.bandwidth = bandwidth;

@@ -2,21 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
-#include <stdexcept>
+
+#include "sim/refuse.hpp"
 
 namespace attnsim {
 namespace {
 
 constexpr double second_of_service = 1;
-
-template <typename... Parts>
-[[noreturn]] void refuse(const Parts&... parts) {
-  std::ostringstream text;
-  text << "flow_network: ";
-  (text << ... << parts);
-  throw std::invalid_argument(text.str());
-}
 
 }  // namespace
 
@@ -32,7 +24,8 @@ path_id flow_network::add_path(std::span<const link_use> path) {
 }
 
 bundle_id flow_network::bundle_of(path_id path, double rate_limit) {
-  if (path >= paths_.size()) refuse("path ", path, ": expected a number below ", paths_.size());
+  if (path >= paths_.size())
+    refuse("flow_network: path ", path, ": expected a number below ", paths_.size());
   require_rate_limit(rate_limit);
   if (rate_limit == unlimited) return paths_[path];
   const auto [place, added] = limited_.try_emplace({path, rate_limit}, bundles_.size());
@@ -50,7 +43,7 @@ void flow_network::start(picoseconds now, flow_tag tag, path_id path, double byt
                          double rate_limit) {
   const bundle_id id = bundle_of(path, rate_limit);
   if (!(bytes >= 0 && std::isfinite(bytes))) {
-    refuse("flow of ", bytes, " B: expected a finite number, 0 or more");
+    refuse("flow_network: flow of ", bytes, " B: expected a finite number, 0 or more");
   }
   advance(now);
   ++flows_;
@@ -139,7 +132,8 @@ std::vector<double> flow_network::bytes_carried(picoseconds now) {
 }
 
 void flow_network::record(link_id link) {
-  if (link >= public_links_) refuse("link ", link, ": expected a number below ", public_links_);
+  if (link >= public_links_)
+    refuse("flow_network: link ", link, ": expected a number below ", public_links_);
   solve();
   records_.resize(public_links_);
   links_[link].is_recorded = true;
@@ -147,7 +141,8 @@ void flow_network::record(link_id link) {
 }
 
 std::span<const load_sample> flow_network::recorded(link_id link) {
-  if (link >= public_links_) refuse("link ", link, ": expected a number below ", public_links_);
+  if (link >= public_links_)
+    refuse("flow_network: link ", link, ": expected a number below ", public_links_);
   solve();
   records_.resize(public_links_);
   return records_[link];
@@ -155,9 +150,9 @@ std::span<const load_sample> flow_network::recorded(link_id link) {
 
 void flow_network::advance(picoseconds now) {
   if (now == now_) return;
-  if (now < now_) refuse("time ", now, " ps: expected ", now_, " ps or later");
+  if (now < now_) refuse("flow_network: time ", now, " ps: expected ", now_, " ps or later");
   const picoseconds next = next_completion();
-  if (now > next) refuse("time ", now, " ps: flows complete at ", next, " ps first");
+  if (now > next) refuse("flow_network: time ", now, " ps: flows complete at ", next, " ps first");
   now_ = now;
 }
 

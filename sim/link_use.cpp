@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
-#include <stdexcept>
+
+#include "sim/refuse.hpp"
 
 namespace attnsim {
 namespace {
-
-template <typename... Parts>
-[[noreturn]] void refuse(const Parts&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  throw std::invalid_argument(text.str());
-}
 
 bool positive_and_finite(double value) {
   return value > 0 && std::isfinite(value);

@@ -5,7 +5,7 @@
 namespace attnsim {
 namespace {
 
-constexpr double tie = 1 + 1e-12;
+constexpr double nearly = 1 + 1e-12;
 
 struct link_state {
   double room;            // capacity not taken by stopped flows
@@ -44,11 +44,11 @@ struct filling {
 
   void stop_flows(double level) {
     std::vector<bool> full;
-    for (const link_state& link : links) full.push_back(link.level() <= level * tie);
+    for (const link_state& link : links) full.push_back(link.level() <= level * nearly);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < growing.size(); ++i) {
       const bool stops =
-          growing[i].rate_limit <= level * tie ||
+          growing[i].rate_limit <= level * nearly ||
           std::ranges::any_of(growing[i].path, [&](link_use use) { return full[use.link]; });
       if (stops) {
         rates[names[i]] = level;

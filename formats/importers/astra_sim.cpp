@@ -91,7 +91,7 @@ void join(topology& t, const dimension& d, const std::vector<std::size_t>& membe
   }
 }
 
-topology read(const source& from, const settings& given) {
+topology read_astra_sim(const source& from, const settings& given) {
   const auto root = config_node::parse_text(from.text, from.name);
   root.allow_only({"topology", "npus_count", "bandwidth", "latency"});
   const auto dimensions = read_dimensions(root);
@@ -137,7 +137,7 @@ const importer importers::astra_sim{
     .assumes = "dimensions of 100 GB/s or more are NVLink inside a node; the NPUs' kind",
     .refuses = "unknown keys or shapes, other numbers of values than of dimensions",
     .recognises = [](std::string_view text) { return has_key(text, "npus_count:"); },
-    .read = read,
+    .read = read_astra_sim,
 };
 
 namespace {

@@ -9,7 +9,7 @@ namespace attnsim::formats {
 
 namespace {
 
-topology read(const source& from, const settings& given) {
+topology read_cluster_file(const source& from, const settings& given) {
   const auto c =
       read_cluster(config_node::parse_text(from.text, from.name), {.device = given.device});
   auto t = from_cluster(c);
@@ -28,7 +28,7 @@ const importer importers::attnsim{
     .assumes = "nothing",
     .refuses = "unknown keys",
     .recognises = [](std::string_view text) { return has_key(text, "device:"); },
-    .read = read,
+    .read = read_cluster_file,
 };
 
 }  // namespace attnsim::formats

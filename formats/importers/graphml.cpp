@@ -22,9 +22,10 @@ constexpr name_table<part_kind, 3> part_kinds{
     {{part_kind::device, "device"}, {part_kind::nic, "nic"}, {part_kind::switch_, "switch"}}};
 constexpr int most_nodes = 1 << 20;
 
-class reader {
+class graphml_reader {
  public:
-  reader(const source& from, const settings& given) : xml_(from, "graphml"), given_(given) {}
+  graphml_reader(const source& from, const settings& given)
+      : xml_(from, "graphml"), given_(given) {}
 
   topology read() {
     t_.what = scope::cluster;
@@ -154,8 +155,8 @@ class reader {
   std::map<std::string, std::size_t> parts_;
 };
 
-topology read(const source& from, const settings& given) {
-  return reader(from, given).read();
+topology read_graphml(const source& from, const settings& given) {
+  return graphml_reader(from, given).read();
 }
 
 }  // namespace
@@ -169,7 +170,7 @@ const importer importers::graphml{
     .assumes = "a node without a kind is a device at one edge, else a switch; latency of a switch",
     .refuses = "edges without a bandwidth, edges to nodes that are not there",
     .recognises = [](std::string_view text) { return xml_root_name(text) == "graphml"; },
-    .read = read,
+    .read = read_graphml,
 };
 
 std::string write_graphml(const cluster& c) {

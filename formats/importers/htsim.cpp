@@ -19,7 +19,7 @@ struct tier {
   std::map<std::string, int> values;
 };
 
-topology read(const source& from, const settings& given) {
+topology read_htsim(const source& from, const settings& given) {
   std::map<std::string, int> head;
   std::vector<tier> tiers;
   std::size_t last_line = 1;
@@ -92,7 +92,7 @@ const importer importers::htsim{
     .assumes = "a host is a device and a node of its own; the devices' kind",
     .refuses = "tiers whose ports do not make the number of nodes",
     .recognises = [](std::string_view text) { return has_key(text, "Tiers "); },
-    .read = read,
+    .read = read_htsim,
 };
 
 }  // namespace attnsim::formats

@@ -62,9 +62,9 @@ bool has_rdma(element nic) {
               .empty();
 }
 
-class reader {
+class hwloc_reader {
  public:
-  reader(const source& from, const settings& given)
+  hwloc_reader(const source& from, const settings& given)
       : from_(from), xml_(from, "topology"), given_(given), known_(known_hardware()) {}
 
   topology read() {
@@ -297,8 +297,8 @@ class reader {
   const known_device* device_ = &known_.unknown;
 };
 
-topology read(const source& from, const settings& given) {
-  return reader(from, given).read();
+topology read_hwloc(const source& from, const settings& given) {
+  return hwloc_reader(from, given).read();
 }
 
 }  // namespace
@@ -314,7 +314,7 @@ const importer importers::hwloc{
         "have it",
     .refuses = "no GPU among the PCI devices, matrices of another size than their objects",
     .recognises = [](std::string_view text) { return xml_root_name(text) == "topology"; },
-    .read = read,
+    .read = read_hwloc,
 };
 
 }  // namespace attnsim::formats

@@ -73,9 +73,9 @@ bandwidth rate_of(std::string_view text) {
   return {};
 }
 
-class reader {
+class ibnetdiscover_reader {
  public:
-  explicit reader(const source& from) : from_(from), parts_(result_) {}
+  explicit ibnetdiscover_reader(const source& from) : from_(from), parts_(result_) {}
 
   topology read() {
     result_.what = scope::fabric;
@@ -190,8 +190,8 @@ bool is_ibnetdiscover(std::string_view text) {
   return false;
 }
 
-topology read(const source& from, const settings&) {
-  return reader(from).read();
+topology read_ibnetdiscover(const source& from, const settings&) {
+  return ibnetdiscover_reader(from).read();
 }
 
 }  // namespace
@@ -207,7 +207,7 @@ const importer importers::ibnetdiscover{
         "out",
     .refuses = "ports before a record, cables to records that are not in the file",
     .recognises = is_ibnetdiscover,
-    .read = read,
+    .read = read_ibnetdiscover,
 };
 
 }  // namespace attnsim::formats

@@ -40,7 +40,7 @@ pugi::xml_node find_ring(const xml_file& xml) {
   return first;
 }
 
-topology read(const source& from, const settings& given) {
+topology read_nccl_graph(const source& from, const settings& given) {
   const xml_file xml(from, "graphs");
   const auto& known = known_hardware();
   const auto graph = find_ring(xml);
@@ -104,7 +104,7 @@ const importer importers::nccl_graph{
     .assumes = "latencies; the card's kind",
     .refuses = "no graph, no channels",
     .recognises = [](std::string_view text) { return xml_root_name(text) == "graphs"; },
-    .read = read,
+    .read = read_nccl_graph,
 };
 
 }  // namespace attnsim::formats

@@ -43,9 +43,9 @@ struct nic {
   int cards = 1;
 };
 
-class reader {
+class nccl_topology_reader {
  public:
-  reader(const source& from, const settings& given)
+  nccl_topology_reader(const source& from, const settings& given)
       : from_(from), xml_(from, "system"), given_(given), known_(known_hardware()) {}
 
   topology read() {
@@ -77,7 +77,7 @@ class reader {
     return name == "nvlink" || name == "xgmi";
   }
 
-  /// What this reader does not know is left out with a warning, but a link is never left out.
+  /// What this nccl_topology_reader does not know is left out with a warning, but a link is never left out.
   void check_elements() {
     const std::set<std::string_view> known{"system", "cpu", "pci", "gpu", "nvlink",
                                            "xgmi",   "c2c", "nic", "net"};
@@ -504,8 +504,8 @@ class reader {
   const known_device* device_ = &known_.unknown;
 };
 
-topology read(const source& from, const settings& given) {
-  return reader(from, given).read();
+topology read_nccl_topology(const source& from, const settings& given) {
+  return nccl_topology_reader(from, given).read();
 }
 
 }  // namespace
@@ -524,7 +524,7 @@ const importer importers::nccl_topology{
         "no CPU, no GPU, a link to a GPU that is not in the file, elements that carry links of an "
         "unknown kind",
     .recognises = [](std::string_view text) { return xml_root_name(text) == "system"; },
-    .read = read,
+    .read = read_nccl_topology,
 };
 
 }  // namespace attnsim::formats

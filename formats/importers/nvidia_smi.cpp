@@ -23,9 +23,9 @@ bool is_gpu(std::string_view name) {
   return name.starts_with("GPU");
 }
 
-class reader {
+class nvidia_smi_reader {
  public:
-  reader(const source& from, const settings& given)
+  nvidia_smi_reader(const source& from, const settings& given)
       : from_(from), given_(given), known_(known_hardware()), matrix_(read_smi_matrix(from)) {}
 
   topology read() {
@@ -229,8 +229,8 @@ class reader {
   const known_device* device_ = &known_.unknown;
 };
 
-topology read(const source& from, const settings& given) {
-  return reader(from, given).read();
+topology read_nvidia_smi(const source& from, const settings& given) {
+  return nvidia_smi_reader(from, given).read();
 }
 
 }  // namespace
@@ -248,7 +248,7 @@ const importer importers::nvidia_smi{
         "rows of GPUs that are missing, cells that are glued with two readings, an asymmetric "
         "matrix",
     .recognises = [](std::string_view text) { return has_smi_matrix(text); },
-    .read = read,
+    .read = read_nvidia_smi,
 };
 
 }  // namespace attnsim::formats

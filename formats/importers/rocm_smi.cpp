@@ -21,7 +21,7 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr std::size_t most_gpus = 1024;
+constexpr std::size_t most_smi_gpus = 1024;
 
 bool is_title(std::string_view line) {
   return trimmed(line).starts_with("===");
@@ -34,9 +34,9 @@ bool is_header(const std::vector<std::string_view>& words) {
                      [](auto w) { return w.starts_with("GPU") && to_number<int>(w.substr(3)); });
 }
 
-class reader {
+class rocm_smi_reader {
  public:
-  reader(const source& from, const settings& given)
+  rocm_smi_reader(const source& from, const settings& given)
       : from_(from), given_(given), known_(known_hardware()), lines_(lines_of(from.text)) {}
 
   topology read() {
@@ -66,7 +66,7 @@ class reader {
     if (line == lines_.end()) return {};
     const auto columns =
         ++line == lines_.end() ? std::vector<std::string_view>{} : words_of(line->text);
-    if (!is_header(columns) || columns.size() > most_gpus)
+    if (!is_header(columns) || columns.size() > most_smi_gpus)
       fail_at(from_, std::prev(line)->number,
               "expected a line of column names below: GPU0 GPU1 ...");
     table rows;
@@ -220,8 +220,8 @@ class reader {
   const known_device* device_ = nullptr;
 };
 
-topology read(const source& from, const settings& given) {
-  return reader(from, given).read();
+topology read_rocm_smi(const source& from, const settings& given) {
+  return rocm_smi_reader(from, given).read();
 }
 
 }  // namespace
@@ -237,7 +237,7 @@ const importer importers::rocm_smi{
         [](std::string_view text) {
           return text.find("Link Type between two GPUs") != std::string_view::npos;
         },
-    .read = read,
+    .read = read_rocm_smi,
 };
 
 }  // namespace attnsim::formats

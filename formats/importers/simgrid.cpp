@@ -66,9 +66,9 @@ struct named_link {
   link_kind kind = link_kind::network;
 };
 
-class reader {
+class simgrid_reader {
  public:
-  reader(const source& from, const settings& given) : xml_(from, "platform") {
+  simgrid_reader(const source& from, const settings& given) : xml_(from, "platform") {
     t_.what = scope::cluster;
     t_.device = given.device;
   }
@@ -358,8 +358,8 @@ class reader {
   std::map<std::string, named_link> links_;
 };
 
-topology read(const source& from, const settings& given) {
-  return reader(from, given).read();
+topology read_simgrid(const source& from, const settings& given) {
+  return simgrid_reader(from, given).read();
 }
 
 }  // namespace
@@ -374,7 +374,7 @@ const importer importers::simgrid{
         "loopbacks and limiters are left out",
     .refuses = "routes of several links, other elements and routings, names that are not defined",
     .recognises = [](std::string_view text) { return xml_root_name(text) == "platform"; },
-    .read = read,
+    .read = read_simgrid,
 };
 
 std::string write_simgrid(const cluster& c) {

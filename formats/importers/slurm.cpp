@@ -59,7 +59,7 @@ bool is_slurm(std::string_view text) {
          (same_letters(key, "SwitchName") || same_letters(key, "BlockName"));
 }
 
-topology read(const source& from, const settings&) {
+topology read_slurm(const source& from, const settings&) {
   topology result{.what = scope::fabric};
   fabric_parts parts(result);
   struct upper_switch {
@@ -125,7 +125,7 @@ const importer importers::slurm{
         "undefined or repeated switches, switches below themselves, a host below two switches or "
         "in two blocks",
     .recognises = is_slurm,
-    .read = read,
+    .read = read_slurm,
 };
 
 }  // namespace attnsim::formats

@@ -71,7 +71,7 @@ config_node find_default(const std::vector<config_node>& topologies) {
   return found != topologies.end() ? *found : topologies.front();
 }
 
-topology read(const source& from, const settings&) {
+topology read_slurm_yaml(const source& from, const settings&) {
   const auto topologies = config_node::parse_list(from.text, from.name).items();
   for (const auto& t : topologies)
     t.allow_only({"topology", "cluster_default", "tree", "block", "flat"});
@@ -124,7 +124,7 @@ const importer importers::slurm_yaml{
         "flat topologies, undefined or repeated switches, switches above themselves, a host under "
         "two switches or in two blocks",
     .recognises = is_slurm_yaml,
-    .read = read,
+    .read = read_slurm_yaml,
 };
 
 }  // namespace attnsim::formats

@@ -21,9 +21,9 @@ using nlohmann::json;
 constexpr int deepest = 16, most_gpus = 1024;
 constexpr double alpha_remote = 2.6e-6;  ///< s
 
-class reader {
+class taccl_reader {
  public:
-  reader(const source& from, const settings& given)
+  taccl_reader(const source& from, const settings& given)
       : from_(from), given_(given), root_(parse_json(from, deepest)) {
     if (!root_.is_object()) fail_at(from, 1, "expected an object of keys and values");
   }
@@ -129,8 +129,8 @@ class reader {
   json root_;
 };
 
-topology read(const source& from, const settings& given) {
-  return reader(from, given).read();
+topology read_taccl(const source& from, const settings& given) {
+  return taccl_reader(from, given).read();
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ const importer importers::taccl{
           return first_letter(text) == '{' &&
                  text.find("\"gpus_per_node\"") != std::string_view::npos;
         },
-    .read = read,
+    .read = read_taccl,
 };
 
 }  // namespace attnsim::formats

@@ -24,7 +24,7 @@ int read_domain(const config_node& block, std::map<std::string, int>& domains) {
   return -1;
 }
 
-topology read(const source& from, const settings&) {
+topology read_topograph(const source& from, const settings&) {
   const auto root = config_node::parse_text(from.text, from.name);
   root.allow_only({"switches", "blocks"});
   topology result{.what = scope::fabric};
@@ -77,7 +77,7 @@ const importer importers::topograph{
     .assumes = "what a host holds, all rates; a switch above parts that nothing joins",
     .refuses = "unknown keys, a host below two switches, a switch below itself",
     .recognises = [](std::string_view text) { return has_key(text, "blocks:"); },
-    .read = read,
+    .read = read_topograph,
 };
 
 }  // namespace attnsim::formats

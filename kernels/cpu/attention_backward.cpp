@@ -12,9 +12,6 @@
 namespace attnsim::kernels::cpu {
 namespace {
 
-constexpr std::int64_t tile_rows = 128;
-constexpr std::int64_t tile_cols = 128;
-
 template <typename T, typename Result>
 struct query_head {
   head_view<const T> query;
@@ -32,7 +29,7 @@ struct key_head {
   matrix value_gradient;
 };
 
-struct row_tile {
+struct backward_rows {
   std::int64_t first;
   matrix query;  ///< times the softmax scale
   matrix output_gradient;
@@ -41,7 +38,7 @@ struct row_tile {
   matrix query_gradient;  ///< over the softmax scale
 
   template <typename T, typename Result>
-  row_tile(const block_shape& shape, const query_head<T, Result>& head, std::int64_t first_row)
+  backward_rows(const block_shape& shape, const query_head<T, Result>& head, std::int64_t first_row)
       : first(first_row),
         query(std::min(tile_rows, shape.rows - first_row), shape.head_dim),
         output_gradient(query.rows(), shape.head_dim),
@@ -75,7 +72,7 @@ struct column_tile {
 };
 
 /// P of the tile: exp(Q K^T - L), 0 where hidden.
-matrix probabilities(const block_shape& shape, const row_tile& rows, const column_tile& cols) {
+matrix probabilities(const block_shape& shape, const backward_rows& rows, const column_tile& cols) {
   matrix result = rows.query * cols.key.transpose();
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
     const auto seen =
@@ -95,7 +92,7 @@ matrix probabilities(const block_shape& shape, const row_tile& rows, const colum
 
 /// Adds the tile's part to the rows' dQ and the columns' dK and dV.
 template <typename T>
-void add_gradients(const block_shape& shape, row_tile& rows, const column_tile& cols,
+void add_gradients(const block_shape& shape, backward_rows& rows, const column_tile& cols,
                    key_head<T>& head) {
   const matrix p = probabilities(shape, rows, cols);
   matrix ds = rows.output_gradient * cols.value.transpose();
@@ -111,7 +108,7 @@ template <typename T, typename Result>
 void backward_of_query_head(const block_shape& shape, const query_head<T, Result>& query,
                             key_head<T>& key) {
   for (std::int64_t i = 0; i < shape.rows; i += tile_rows) {
-    row_tile rows(shape, query, i);
+    backward_rows rows(shape, query, i);
     const auto seen = visible_columns(shape.mask, i, i + rows.rows(), shape.cols);
     for (std::int64_t j = seen.begin; j < seen.end; j += tile_cols) {
       const column_tile cols(key, j, std::min(tile_cols, seen.end - j));

@@ -14,17 +14,15 @@ namespace attnsim::kernels::cpu {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t tile_rows = 128;
-constexpr std::int64_t tile_cols = 128;
 
-struct row_tile {
+struct forward_rows {
   std::int64_t first;
   matrix query;   ///< times the softmax scale
   matrix output;  ///< sum_j exp(S[i,j] - maximum_i) V_j over the columns so far
   vector maximum;
   vector sum;  ///< sum_j exp(S[i,j] - maximum_i)
 
-  row_tile(std::int64_t first_row, std::int64_t rows, std::int64_t head_dim)
+  forward_rows(std::int64_t first_row, std::int64_t rows, std::int64_t head_dim)
       : first(first_row),
         query(rows, head_dim),
         output(matrix::Zero(rows, head_dim)),
@@ -36,7 +34,7 @@ struct row_tile {
 
 /// Replaces row i's scores by exp(S - m) with the row's new maximum m, 0 where hidden, and rescales
 /// what the row holds.
-void exponentiate_row(row_tile& rows, std::int64_t i, column_range seen, matrix& scores) {
+void exponentiate_row(forward_rows& rows, std::int64_t i, column_range seen, matrix& scores) {
   auto row = scores.row(i);
   if (seen.empty()) {
     row.setZero();
@@ -54,7 +52,7 @@ void exponentiate_row(row_tile& rows, std::int64_t i, column_range seen, matrix&
 }
 
 /// Adds the tile of columns that starts at `first` to the rows.
-void absorb(row_tile& rows, std::int64_t first, const matrix& key, const matrix& value,
+void absorb(forward_rows& rows, std::int64_t first, const matrix& key, const matrix& value,
             const block_shape& shape, matrix& scores) {
   scores.noalias() = rows.query * key.transpose();
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
@@ -67,7 +65,7 @@ void absorb(row_tile& rows, std::int64_t first, const matrix& key, const matrix&
 
 /// O and L from the running sums; 0 and -infinity for rows that saw nothing.
 template <typename Result>
-void finish(row_tile& rows, head_view<Result> output, head_view<float> lse) {
+void finish(forward_rows& rows, head_view<Result> output, head_view<float> lse) {
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
     if (rows.sum[i] > 0) rows.output.row(i) /= rows.sum[i];
     *lse.token(rows.first + i) = rows.maximum[i] + std::log(rows.sum[i]);
@@ -80,7 +78,7 @@ void forward_of_head(const block_shape& shape, head_view<const T> query, head_vi
                      head_view<const T> value, head_view<Result> output, head_view<float> lse) {
   matrix key_tile, value_tile, scores;
   for (std::int64_t i = 0; i < shape.rows; i += tile_rows) {
-    row_tile rows(i, std::min(tile_rows, shape.rows - i), shape.head_dim);
+    forward_rows rows(i, std::min(tile_rows, shape.rows - i), shape.head_dim);
     load(query, i, rows.query, softmax_scale(shape));
     const auto seen = visible_columns(shape.mask, i, i + rows.rows(), shape.cols);
     for (std::int64_t j = seen.begin; j < seen.end; j += tile_cols) {

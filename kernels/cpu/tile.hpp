@@ -13,6 +13,9 @@ namespace attnsim::kernels::cpu {
 using matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using vector = Eigen::VectorXf;
 
+constexpr std::int64_t tile_rows = 128;
+constexpr std::int64_t tile_cols = 128;
+
 /// Token t's elements of one head of one batch entry are data[t * token_stride], data[t *
 /// token_stride + 1], ...
 template <typename T>

@@ -22,7 +22,7 @@ constexpr name_table<vertex_kind, 3> vertex_kinds{{
     {vertex_kind::nic, "nic"},
     {vertex_kind::switch_, "switch"},
 }};
-constexpr int most_nodes = 1 << 20;
+constexpr int highest_node = 1 << 20;
 
 using length = std::int64_t;
 constexpr length unreachable = std::numeric_limits<length>::max();
@@ -277,7 +277,7 @@ void read_vertices(const config_node& list, network& net, vertex_names& names) {
     item.allow_only({"name", "kind", "node"});
     const auto name = item.get<std::string>("name");
     const auto kind = item.get_as("kind", [](auto text) { return find_value(vertex_kinds, text); });
-    const int node = item.has("node") ? item.get_within("node", 0, most_nodes) : -1;
+    const int node = item.has("node") ? item.get_within("node", 0, highest_node) : -1;
     const auto id = net.add_vertex({.kind = kind, .node = node, .label = name});
     if (!names.emplace(name, id).second)
       item.fail("name", "expected a name that no other vertex has");

@@ -8,7 +8,7 @@
 namespace attnsim {
 namespace {
 
-constexpr name_table<launch_order, 2> orders{
+constexpr name_table<launch_order, 2> launch_orders{
     {{launch_order::communication_first, "communication-first"},
      {launch_order::compute_first, "compute-first"}}};
 
@@ -59,11 +59,11 @@ class reordering {
 }  // namespace
 
 std::string_view name_of(launch_order order) {
-  return find_name(orders, order);
+  return find_name(launch_orders, order);
 }
 
 launch_order parse_launch_order(std::string_view text) {
-  return find_value(orders, text);
+  return find_value(launch_orders, text);
 }
 
 schedule launched_compute_first(schedule s) {

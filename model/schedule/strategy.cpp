@@ -5,7 +5,7 @@
 namespace attnsim {
 namespace {
 
-constexpr name_table<kv_order, 2> orders{
+constexpr name_table<kv_order, 2> kv_orders{
     {{kv_order::direct, "direct"}, {kv_order::transposed, "transposed"}}};
 constexpr name_table<reduction_kind, 2> reductions{
     {{reduction_kind::ring, "ring"}, {reduction_kind::all_to_all, "all-to-all"}}};
@@ -17,7 +17,7 @@ constexpr name_table<precision, 2> precisions{
 }  // namespace
 
 std::string_view name_of(kv_order order) {
-  return find_name(orders, order);
+  return find_name(kv_orders, order);
 }
 std::string_view name_of(reduction_kind reduction) {
   return find_name(reductions, reduction);
@@ -29,7 +29,7 @@ std::string_view name_of(precision p) {
   return find_name(precisions, p);
 }
 kv_order parse_kv_order(std::string_view text) {
-  return find_value(orders, text);
+  return find_value(kv_orders, text);
 }
 reduction_kind parse_reduction(std::string_view text) {
   return find_value(reductions, text);

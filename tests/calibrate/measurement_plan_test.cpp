@@ -59,8 +59,12 @@ TEST(measurement_plan, covers_rows_and_columns_of_every_grid) {
 TEST(measurement_plan, keeps_to_the_largest_transfer) {
   for (const auto& p :
        measurement_plan({.kernels = {{.name = "fast"}}, .ranks = 2, .largest_transfer = 1 << 20})) {
-    if (const auto* t = std::get_if<transfer_point>(&p)) EXPECT_LE(t->bytes, 1 << 20);
-    if (const auto* o = std::get_if<overlap_point>(&p)) EXPECT_LE(o->transfer.bytes, 1 << 20);
+    if (const auto* t = std::get_if<transfer_point>(&p)) {
+      EXPECT_LE(t->bytes, 1 << 20);
+    }
+    if (const auto* o = std::get_if<overlap_point>(&p)) {
+      EXPECT_LE(o->transfer.bytes, 1 << 20);
+    }
   }
 }
 

@@ -18,7 +18,7 @@
 namespace attnsim {
 namespace {
 
-constexpr int most_groups = 4096, most_routers = 4096, most_nodes = 4096, most_links = 4096;
+constexpr int most_groups = 4096, most_routers = 4096, most_links = 4096;
 constexpr int most_total_routers = 1 << 20;
 
 class dragonfly : public fabric {
@@ -26,7 +26,8 @@ class dragonfly : public fabric {
   dragonfly(const config_node& config, const fabric_site& site)
       : groups_(config.get_within("groups", 1, most_groups)),
         routers_(config.get_within("routers_per_group", 1, most_routers)),
-        nics_per_router_(config.get_within("nodes_per_router", 1, most_nodes) * site.nics_per_node),
+        nics_per_router_(config.get_within("nodes_per_router", 1, most_nodes_per_router) *
+                         site.nics_per_node),
         global_links_(config.has("global_links") ? config.get_within("global_links", 1, most_links)
                                                  : 1),
         valiant_(read_valiant(config)) {

@@ -40,6 +40,9 @@ class fabric {
 /// Reads `fabric: {kind: KIND, ...}` and adds its links to the network.
 std::unique_ptr<fabric> build_fabric(const config_node&, const fabric_site&);
 
+/// Where nodes hang at the routers of a torus or a dragonfly.
+constexpr int most_nodes_per_router = 4096;
+
 bandwidth read_link_rate(const config_node&, const fabric_site&,
                          std::string_view key = "bandwidth");
 

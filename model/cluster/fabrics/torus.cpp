@@ -11,14 +11,14 @@
 namespace attnsim {
 namespace {
 
-constexpr int most_dimensions = 8, most_extent = 65536, most_nodes = 4096;
+constexpr int most_dimensions = 8, most_extent = 65536;
 constexpr std::int64_t most_routers = 1 << 20;
 
 class torus : public fabric {
  public:
   torus(const config_node& config, const fabric_site& site) : nics_per_router_(site.nics_per_node) {
     if (config.has("nodes_per_router")) {
-      nics_per_router_ *= config.get_within("nodes_per_router", 1, most_nodes);
+      nics_per_router_ *= config.get_within("nodes_per_router", 1, most_nodes_per_router);
     }
     read_dimensions(config, config.get<bool>("wrap", true));
     const auto room = std::int64_t{routers_} * nics_per_router_ / site.nics_per_node;

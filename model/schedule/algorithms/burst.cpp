@@ -9,7 +9,7 @@ schedule burst(const strategy& s, const attention& a, pass_kind pass) {
   return pass == pass_kind::forward ? ring(s, a, pass) : travelling_queries(s, pass, false);
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind pass) {
+volume burst_volume(const strategy& s, const chunk_bytes& b, pass_kind pass) {
   return pass == pass_kind::forward ? ring_volume(s, b, pass) : travelling_volume(s, b, false);
 }
 
@@ -21,7 +21,7 @@ algorithm describe_burst() {
           .source = "arXiv 2403.09347",
           .generate = burst,
           .refusal = one_column,
-          .sends = sends};
+          .sends = burst_volume};
 }
 
 }  // namespace attnsim

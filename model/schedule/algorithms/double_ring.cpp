@@ -97,7 +97,7 @@ std::string two_rings(const strategy& s, const attention&) {
   return s.rows > 1 && s.cols > 1 ? "" : "has two rings (else it is ring or usp)";
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume double_ring_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   return {.parts = {{only(along_row), s.rows * (s.cols - 1) * (b.keys + b.key_results)},
                     {only(along_column), (s.rows - 1) * b.keys},
                     {to_next, s.rows * b.key_results, false}}};
@@ -111,7 +111,7 @@ algorithm describe_double_ring() {
           .source = "arXiv 2406.18485",
           .generate = double_ring,
           .refusal = two_rings,
-          .sends = sends,
+          .sends = double_ring_volume,
           .heads = algorithm::exchange::possible};
 }
 

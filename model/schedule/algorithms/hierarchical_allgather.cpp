@@ -76,7 +76,7 @@ std::string several_columns(const strategy& s, const attention&) {
   return s.rows > 1 && s.cols > 1 ? "" : "has two stages (else it is allgather)";
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume hierarchical_allgather_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   const auto each = b.keys + b.key_results;
   return {.parts = {{row, (s.cols - 1) * each}, {only(along_column), (s.rows - 1) * s.cols * each}},
           .apart = true};
@@ -90,7 +90,7 @@ algorithm describe_hierarchical_allgather() {
           .source = "arXiv 2407.21783, in two stages",
           .generate = hierarchical_allgather,
           .refusal = several_columns,
-          .sends = sends,
+          .sends = hierarchical_allgather_volume,
           .placement = "column-in-node"};
 }
 

@@ -35,7 +35,7 @@ schedule passq_ring(const strategy& s, const attention&, pass_kind pass) {
   return pass == pass_kind::forward ? forward(s) : travelling_queries(s, pass, false);
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume passq_ring_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   return travelling_volume(s, b, false);
 }
 
@@ -47,7 +47,7 @@ algorithm describe_passq_ring() {
           .source = "arXiv 2411.01783, pass-Q",
           .generate = passq_ring,
           .refusal = one_column,
-          .sends = sends,
+          .sends = passq_ring_volume,
           .for_more_keys = true};
 }
 

@@ -123,7 +123,7 @@ std::string team_squared(const strategy& s, const attention&) {
   return s.rows % s.cols == 0 ? "" : "needs rows to be a multiple of columns";
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume startrail_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   const int groups = s.rows / s.cols, others = s.cols - 1;
   const int hops_home = groups > 1 ? groups : 0;
   return {.parts = {{only(in_team), others * (b.queries + b.row_results)},
@@ -140,7 +140,7 @@ algorithm describe_startrail() {
           .source = "arXiv 2407.00611",
           .generate = startrail,
           .refusal = team_squared,
-          .sends = sends,
+          .sends = startrail_volume,
           .extents = extents};
 }
 

@@ -15,7 +15,7 @@ std::string few_ranks(const strategy& s, const attention& a) {
                        : one_column(s, a);
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume tokenring_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   return travelling_volume(s, b, true);
 }
 
@@ -27,7 +27,7 @@ algorithm describe_tokenring() {
           .source = "arXiv 2412.20501",
           .generate = tokenring,
           .refusal = few_ranks,
-          .sends = sends};
+          .sends = tokenring_volume};
 }
 
 }  // namespace attnsim
