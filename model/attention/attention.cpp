@@ -91,7 +91,7 @@ void check_keys(const attention& a) {
   const std::pair<const char*, std::int64_t> numbers[] = {{"prefix", a.prefix},
                                                           {"kv-seq", a.kv_sequence}};
   for (const auto& [field, value] : numbers) {
-    const auto refuse = [&](const char* expected) {
+    const auto refuse = [&field = field, &value = value](const char* expected) {
       throw input_error(asked(field), std::to_string(value), expected);
     };
     if (value < 0) refuse("expected a whole number of at least 0");
