@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""How far to trust the numbers: the tables of README.md and docs/trust.md, made of result files.
+
+    reproduce/trust.py PROGRAM           prints them; exit code 1 where the pages have others
+    reproduce/trust.py PROGRAM --write   writes them into the pages, and every measured point beside its data (points.csv)
+
+PROGRAM is attnsim. Measured (reproduce/measured): every profile is fitted to files fit_*, every error is of files held_out_*
+and schedules_*. Published (reproduce/published): what `attnsim reproduce` prints, figures that something was fitted to left out.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MEASURED = Path("reproduce/measured")
+# Sockets are as fast as the machine's processors copy: a file a machine.
+CLUSTER = {"kernels": "tests/gpu/two-h100.yaml", "nvlink": "tests/gpu/two-h100.yaml",
+           "host_memory": "tests/gpu/two-h100-host-memory.yaml", "sockets": "tests/gpu/two-h200-sockets.yaml"}
+
+
+@dataclass
+class study:
+    folder: str
+    device: str
+    transports: tuple[str, ...]
+    points: list = field(default_factory=list)
+    named_right: dict = field(default_factory=dict)
+
+    def run(self, program):
+        """Fits to one set of files, predicts the other."""
+        with tempfile.TemporaryDirectory() as scratch:
+            profile = f"{scratch}/profile.yaml"
+            call(program, "calibrate", "--device", self.device, "--quiet", "--out", profile,
+                 "--measurements", *self.files("fit_{}.json"))
+            held_out = [*self.files("held_out_{}.json"), *self.files("schedules_{}.jsonl")]
+            result = json.loads(call(program, "compare", CLUSTER["nvlink"], *held_out, "--device", profile,
+                                     "--points", f"{scratch}/points.csv", "--format", "json"))
+            self.csv = Path(scratch, "points.csv").read_text()
+        self.points, self.named_right = result["points"], result["fastest_named_right"]
+        return self
+
+    def files(self, pattern):
+        for transport in self.transports:
+            path = MEASURED / self.folder / pattern.format(transport)
+            if (ROOT / path).exists():
+                yield f"{path}@{CLUSTER[transport]}"
+
+    def errors(self, *parts, where=lambda what: True):
+        return errors([p for p in self.points if p["part"] in parts and where(p["what"])])
+
+
+@dataclass
+class errors:
+    points: list
+
+    def quantile(self, share):
+        """As calibrate/measurements.hpp has it, in percent."""
+        ascending = sorted(abs(p["error"]) for p in self.points)
+        place = share * (len(ascending) - 1)
+        below = int(place)
+        above = min(below + 1, len(ascending) - 1)
+        return 100 * (ascending[below] + (place - below) * (ascending[above] - ascending[below]))
+
+    def mean(self):
+        return 100 * sum(abs(p["error"]) for p in self.points) / len(self.points)
+
+    def inside(self):
+        """Percent of the measured times that are in the interval of their prediction."""
+        within = [p["interval_s"][0] <= p["measured_s"] <= p["interval_s"][1] for p in self.points]
+        return 100 * sum(within) / len(within)
+
+
+def call(program, *arguments):
+    return subprocess.run([program, *map(str, arguments)], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def sockets(what):
+    return "sockets:" in what
+
+
+def others(what):
+    return not sockets(what)
+
+
+MOVED = ("transfers", "collectives")
+
+
+def measured(h100, h200, again):
+    of_cluster = lambda name: lambda what: what.startswith(f"{name}: ")
+    rows = [
+        ("H100: attention kernels (ours, cuDNN 9.19)", h100.errors("kernels")),
+        ("H100: memory operations", h100.errors("memory")),
+        ("H200: attention kernels (ours, cuDNN 9.19)", h200.errors("kernels")),
+        ("memory operations", h200.errors("memory")),
+        ("transfers and collectives, NVLink and host memory", h200.errors(*MOVED, where=others)),
+        ("the same, sockets", h200.errors(*MOVED, where=sockets)),
+        ("the same, all", h200.errors(*MOVED)),
+        ("kernel beside transfer, both launch orders", h200.errors("overlap")),
+        ("whole schedules, NVLink", h200.errors("schedules", where=of_cluster("two-h100"))),
+        ("of these as CUDA graphs", h200.errors("schedules", where=lambda what: "--cuda-graph" in what)),
+        ("whole schedules, through host memory", h200.errors("schedules", where=of_cluster("two-h100-host-memory"))),
+        ("whole schedules, through sockets", h200.errors("schedules", where=of_cluster("two-h200-sockets"))),
+        ("whole schedules, all", h200.errors("schedules")),
+        ("H200, a second run: attention kernels", again.errors("kernels")),
+        ("transfers and collectives, NVLink and host memory", again.errors(*MOVED, where=others)),
+        ("the same, sockets", again.errors(*MOVED, where=sockets)),
+        ("kernel beside transfer, both launch orders", again.errors("overlap")),
+        ("whole schedules, through sockets", again.errors("schedules")),
+    ]
+    right = ", and in ".join(f"{s.named_right['right']} of {s.named_right['of']}" for s in (h200, again))
+    return "\n".join([
+        "| held out | points | median error | 95 % below | in the 90 % interval |",
+        "|---|---:|---:|---:|---:|",
+        *(f"| {title} | {len(e.points)} | {e.quantile(0.5):.1f} % | {e.quantile(0.95):.1f} % | {e.inside():.0f} % |"
+          for title, e in rows),
+        "",
+        f"Where the fastest two schedules differ by more than 3 %, the fastest was named right in {right} problems.",
+    ])
+
+
+class published:
+    """What `attnsim reproduce` predicts of other groups' figures."""
+
+    def __init__(self, program):
+        self.studies = {s["study"]: s["points"] for s in json.loads(call(program, "reproduce", "--format", "json", "--quiet"))}
+
+    def errors(self, *studies, where=lambda series: True):
+        return errors([p for s in studies for p in self.studies[s] if not p["fitted"] and where(p["series"])])
+
+    def rows(self):
+        long = lambda series: series.startswith("131072 ")
+        return [
+            ("Attention2D on 64 A100, no overlap (one number fitted on 16 GPUs)",
+             self.errors("attention2d-a100", where=lambda s: s == "attention2d on 64 GPUs")),
+            ("Attention2D on 64 A100, overlap", self.errors("attention2d-a100", where=lambda s: s == "attention2d-overlap on 64 GPUs")),
+            ("Attention2D's 5x on A100 and 9.4x on H100", self.errors("attention2d-a100", "attention2d-h100", where=lambda s: s == "headline")),
+            ("Mesh-Attention on 256 GPUs (one number fitted)", self.errors("mesh")),
+            ("ring-flash-attention, 8 A100 and 8 H800, packed documents too", self.errors("ring-flash-attention")),
+            ("MagiAttention's benchmark, 8 and 16 H100 and B200", self.errors("magiattention")),
+            ("TensorRT-LLM on GB200 NVL72 (fitted on one GPU)", self.errors("tensorrt-llm")),
+            ("USP on 8 A100: 128K tokens", self.errors("usp", where=long)),
+            ("USP on 8 A100: 32K tokens and less (mostly the host's time)", self.errors("usp", where=lambda s: not long(s))),
+            ("USP on 4 A100 and 8 L20 over PCIe (three numbers fitted)", self.errors("usp-pcie")),
+            ("FlashAttention-2 and 3 (every second size from the others)", self.errors("flash-attention")),
+            ("nccl-tests plateaus (not those that efficiencies are from)", self.errors("nccl-tests")),
+        ]
+
+    def table(self):
+        return "\n".join([
+            "| published | figures | mean error | worst |",
+            "|---|---:|---:|---:|",
+            *(f"| {title} | {len(e.points)} | {e.mean():.1f} % | {e.quantile(1):.0f} % |" for title, e in self.rows()),
+        ])
+
+
+def summary(h100, h200, others_figures):
+    kernels = errors(h100.errors("kernels").points + h200.errors("kernels").points)
+    schedules = h200.errors("schedules")
+    libraries = others_figures.errors("ring-flash-attention", "magiattention")
+    unknown = others_figures.errors("attention2d-a100", "attention2d-h100", "mesh", "tensorrt-llm", "usp-pcie",
+                                    where=lambda s: "on 16 GPUs" not in s)
+    short = others_figures.errors("usp", where=lambda series: not series.startswith("131072 "))
+    half = lambda e: f"{e.quantile(0.5):.1f} % median, {e.quantile(0.95):.1f} % for 95 of 100, of {len(e.points)}"
+    mean = lambda e: f"{e.mean():.1f} % mean of {len(e.points)} figures"
+    return "\n".join([
+        "| predicted | error |",
+        "|---|---|",
+        f"| kernels of a card that was measured (H100, H200), other shapes | {half(kernels)} |",
+        f"| whole schedules on two measured H200, over NVLink, host memory and sockets | {half(schedules)} |",
+        f"| ring, all-gather and Ulysses variants on 8 and 16 GPUs as others published them, profiles as shipped | {mean(libraries)} |",
+        f"| published results on networks that nobody described (64 A100, PCIe boxes, NVL72), a number or two fitted | {mean(unknown)} |",
+        f"| short passes whose time is the host's (USP up to 32K tokens), without a host | {mean(short)} |",
+    ])
+
+
+def with_made(text, name, made):
+    """The page with what is made in the place between its marks."""
+    pattern = rf"(<!-- made by reproduce/trust.py: {name} -->\n).*?(\n<!-- end -->)"
+    changed, found = re.subn(pattern, lambda marks: f"{marks[1]}\n{made}\n{marks[2]}", text, flags=re.DOTALL)
+    assert found == 1, name
+    return changed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    program = asked.program.resolve()
+    every = ("nvlink", "host_memory", "sockets")
+    studies = [study("h100", "h100-sxm5", ("kernels",)).run(program),
+               study("h200", "h200-sxm5", every).run(program),
+               study("h200-again", "h200-sxm5", every).run(program)]
+    figures = published(program)
+    made = {"README.md": {"summary": summary(*studies[:2], figures)},
+            "docs/trust.md": {"measured": measured(*studies), "published": figures.table()}}
+    stale = []
+    for page, parts in made.items():
+        before = after = (ROOT / page).read_text()
+        for name, text in parts.items():
+            print(text, end="\n\n")
+            after = with_made(after, name, text)
+        if asked.write:
+            (ROOT / page).write_text(after)
+        elif after != before:
+            stale.append(page)
+    if asked.write:
+        for s in studies:
+            (ROOT / MEASURED / s.folder / "points.csv").write_text(s.csv)
+    if stale:
+        sys.exit(f"{' and '.join(stale)}: other errors: run again with --write")
+
+
+if __name__ == "__main__":
+    main()
