@@ -1,6 +1,7 @@
 #include "ask/fastest_tokens.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -11,13 +12,14 @@
 namespace attnsim::ask {
 namespace {
 
-/// With every layout that the sequence fits, the usual one first.
+/// With every layout that the sequence fits, the usual one first. Throws infeasible where it fits none: with the least padding.
 std::vector<strategy> laid_out(const question& q, const attention& a, int ranks) {
   const auto usual = complete(strategy_of(q, a), a, ranks);
   const int chunks = ranks / usual.tensor_parallel;
+  const std::array layouts{usual.tokens, token_layout::zigzag, token_layout::striped,
+                           token_layout::contiguous};
   std::vector<strategy> result;
-  for (const auto tokens :
-       {usual.tokens, token_layout::zigzag, token_layout::striped, token_layout::contiguous}) {
+  for (const auto tokens : layouts) {
     const bool seen = std::any_of(result.begin(), result.end(),
                                   [&](const strategy& s) { return s.tokens == tokens; });
     if (seen || padded_sequence(a.sequence, tokens, chunks, usual.ulysses) != a.sequence) continue;
@@ -25,6 +27,8 @@ std::vector<strategy> laid_out(const question& q, const attention& a, int ranks)
     asked.tokens = tokens;
     result.push_back(strategy_of(asked, a));
   }
+  if (result.empty())
+    require_layout(a, nearest_layout(a, layouts, chunks, usual.ulysses), chunks, usual.ulysses);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "ask/question.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "model/schedule/placement.hpp"
 #include "model/spelling.hpp"
 #include "model/units.hpp"
 
@@ -68,12 +69,6 @@ bool parse_switch(const text& t) {
   throw std::invalid_argument("expected true or false");
 }
 
-prediction_method parse_method(const text& t) {
-  if (t == "simulation") return prediction_method::simulation;
-  if (t == "analytic") return prediction_method::analytic;
-  throw std::invalid_argument(expected_one_of(t, {"simulation", "analytic"}));
-}
-
 std::pair<text, text> parse_setting(const text& t) {
   const auto equals = t.find('=');
   if (equals == text::npos || equals == 0) throw std::invalid_argument("expected key.path=value");
@@ -104,23 +99,41 @@ text written(const std::vector<std::int64_t>& list) {
   return all;
 }
 
+/// Of an enumeration whose values count from 0.
+template <typename Named>
+std::vector<text> names_of() {
+  std::vector<text> names;
+  for (int i = 0; name_of(static_cast<Named>(i)) != "?"; ++i)
+    names.emplace_back(name_of(static_cast<Named>(i)));
+  return names;
+}
+
+std::vector<text> schedule_names() {
+  return names_in(algorithms());
+}
+
 /// A row whose value is one member: `Parse` makes it of its text.
 template <auto Member, auto Parse>
 constexpr field row(std::string_view name, field_group group, std::string_view means,
-                    std::string_view usual = "") {
-  return {
-      name,
-      group,
-      means,
-      usual,
-      [](question& q, const text& t) { q.*Member = Parse(t); },
-      [](const question& q) { return q.*Member == question{}.*Member ? "" : written(q.*Member); }};
+                    std::string_view usual = "", std::vector<text> (*choices)() = nullptr) {
+  return {.name = name,
+          .group = group,
+          .means = means,
+          .usual = usual,
+          .read = [](question& q, const text& t) { q.*Member = Parse(t); },
+          .write =
+              [](const question& q) {
+                return q.*Member == question{}.*Member ? "" : written(q.*Member);
+              },
+          .choices = choices};
 }
 
 template <auto Member>
 constexpr field name_row(std::string_view name, field_group group, std::string_view means,
-                         std::string_view usual = "") {
-  return row<Member, [](const text& t) { return t; }>(name, group, means, usual);
+                         std::vector<text> (*choices)() = nullptr) {
+  auto f = row<Member, [](const text& t) { return t; }>(name, group, means, "", choices);
+  f.is_open = true;
+  return f;
 }
 
 const field table[] = {
@@ -129,12 +142,13 @@ const field table[] = {
      [](const question& q) { return q.overrides.nodes == 0 ? "" : written(q.overrides.nodes); }},
     {"device", field_group::cluster, "device profile instead of the file's", "",
      [](question& q, const text& t) { q.overrides.device = t; },
-     [](const question& q) { return q.overrides.device; }},
+     [](const question& q) { return q.overrides.device; }, field::form::value, shipped_devices,
+     true},
     {"host", field_group::cluster,
      "host profile or file: what a framework takes to launch, such as pytorch (default: nothing, "
      "as with CUDA graphs)",
      "", [](question& q, const text& t) { q.overrides.host = t; },
-     [](const question& q) { return q.overrides.host; }},
+     [](const question& q) { return q.overrides.host; }, field::form::value, shipped_hosts, true},
     row<&question::ranks, parse_size>("ranks", field_group::cluster,
                                       "use the first N devices (default: all)"),
     {"set", field_group::cluster, "override a key of the cluster file: key.path=value", "",
@@ -169,30 +183,34 @@ const field table[] = {
                                          "elements of a head (default 128)"),
     name_row<&question::model>("model", field_group::attention,
                                "attention of a published model, such as llama3-8b, or of a "
-                               "config.json: heads, mask and window"),
+                               "config.json: heads, mask and window",
+                               known_models),
     row<&question::layer, parse_layer>("layer", field_group::attention,
                                        "full or window: which layers of a model that has both",
-                                       "full"),
+                                       "full", names_of<layer_kind>),
     row<&question::mask, parse_mask>(
         "mask", field_group::attention,
-        "full or causal (default: the model's, else causal; full with kv-seq)"),
+        "full or causal (default: the model's, else causal; full with kv-seq)", "",
+        names_of<mask_kind>),
     row<&question::window, parse_tokens>(
         "window", field_group::attention,
         "sliding window in tokens, 0 for none (default: the model's, else none)"),
     row<&question::dtype, parse_data_type>("dtype", field_group::attention, "bf16, fp16 or fp32",
-                                           "bf16"),
+                                           "bf16", names_of<data_type>),
     row<&question::pass, parse_pass>(
         "pass", field_group::attention,
         "forward (inference), backward, both (training) or recompute (training, forward twice)",
-        "both"),
+        "both", names_of<pass_kind>),
     {"pad", field_group::attention, "pad the sequence to what the token layout needs", "",
      [](question& q, const text& t) { q.pad = parse_switch(t); },
      [](const question& q) { return text(q.pad ? "true" : ""); }, field::form::on_off},
 
     row<&question::schedule, parse_schedule>("schedule", field_group::strategy,
-                                             "algorithm (attnsim schedules lists them)", "ring"),
+                                             "algorithm (attnsim schedules lists them)", "ring",
+                                             schedule_names),
     row<&question::order, parse_kv_order>("kv-order", field_group::strategy,
-                                          "direct or transposed (attention2d)"),
+                                          "direct or transposed (attention2d)", "",
+                                          names_of<kv_order>),
     row<&question::grid, parse_grid>(
         "grid", field_group::strategy,
         "ROWSxCOLUMNS, such as 8x4, of ranks or of groups of ulysses x tp ranks"),
@@ -205,26 +223,34 @@ const field table[] = {
     row<&question::tokens, parse_token_layout>(
         "tokens", field_group::strategy,
         "contiguous, zigzag (of each document), zigzag-stream "
-        "or striped"),
+        "or striped",
+        "", names_of<token_layout>),
     name_row<&question::placement>("placement", field_group::strategy,
-                                   "node-major, column-in-node, tile-in-node or custom:0,1,..."),
+                                   "node-major, column-in-node, tile-in-node or custom:0,1,...",
+                                   placements),
     name_row<&question::kernel>("kernel", field_group::strategy,
                                 "attention kernel of the device profile"),
     row<&question::reduction, parse_reduction>("reduction", field_group::strategy,
-                                               "ring or all-to-all, of partial outputs"),
+                                               "ring or all-to-all, of partial outputs", "",
+                                               names_of<reduction_kind>),
     row<&question::merges, parse_merges>(
         "merges", field_group::strategy,
-        "fused or unfused: of partial outputs, by one kernel or by a framework's operations"),
+        "fused or unfused: of partial outputs, by one kernel or by a framework's operations", "",
+        names_of<merge_kind>),
     row<&question::launch, parse_launch_order>(
         "launch-order", field_group::strategy,
-        "communication-first or compute-first, as frameworks often launch"),
+        "communication-first or compute-first, as frameworks often launch", "",
+        names_of<launch_order>),
     row<&question::partials, parse_precision>("partials", field_group::strategy,
-                                              "storage or fp32: partial outputs on the wire"),
+                                              "storage or fp32: partial outputs on the wire", "",
+                                              names_of<precision>),
     row<&question::gradients, parse_precision>("gradients", field_group::strategy,
-                                               "storage or fp32: gradients on the wire"),
+                                               "storage or fp32: gradients on the wire", "",
+                                               names_of<precision>),
 
-    row<&question::by, parse_method>("by", field_group::reading, "simulation or analytic",
-                                     "simulation"),
+    row<&question::by, parse_prediction_method>("by", field_group::reading,
+                                                "simulation or analytic", "simulation",
+                                                names_of<prediction_method>),
 };
 
 /// A path into the cluster file says itself what is wrong with it; a single word may be a misspelt field.
@@ -251,8 +277,20 @@ const field* find_field(std::string_view name) {
   return found == std::end(table) ? nullptr : found;
 }
 
+namespace {
+
+void require_choice(const field& f, const std::string& text) {
+  if (f.choices == nullptr || f.is_open) return;
+  const auto choices = f.choices();
+  if (std::find(choices.begin(), choices.end(), text) == choices.end())
+    throw std::invalid_argument(expected_one_of(text, choices));
+}
+
+}  // namespace
+
 void set(question& q, const field& f, const std::string& text) {
   try {
+    require_choice(f, text);
     f.read(q, text);
   } catch (const std::invalid_argument& e) {
     throw input_error(asked(std::string(f.name)), text, e.what());

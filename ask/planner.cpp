@@ -72,10 +72,11 @@ std::vector<token_layout> layouts_of(const plan_request& request) {
     layouts.insert(layouts.begin() + 1, token_layout::zigzag_stream);
   if (request.problem.mask == mask_kind::full) layouts = {token_layout::contiguous};
   if (request.fix_tokens) layouts = {request.fixed.tokens};
-  const auto first = layouts.front();
-  std::erase_if(layouts,
-                [&](token_layout l) { return !fits_layout(request.problem, l, request.ranks); });
-  if (layouts.empty()) require_layout(request.problem, first, request.ranks);
+  const auto& a = request.problem;
+  const auto nearest =
+      a.documents.empty() ? nearest_layout(a, layouts, request.ranks) : layouts.front();
+  std::erase_if(layouts, [&](token_layout l) { return !fits_layout(a, l, request.ranks); });
+  if (layouts.empty()) require_layout(a, nearest, request.ranks);
   return layouts;
 }
 

@@ -6,11 +6,15 @@
 
 #include "model/cost/host_time.hpp"
 #include "model/cost/kernel.hpp"
+#include "model/named.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim {
 namespace {
+
+constexpr name_table<prediction_method, 2> methods{
+    {{prediction_method::simulation, "simulation"}, {prediction_method::analytic, "analytic"}}};
 
 /// A pattern's operations send the same from every rank that takes part.
 void count_bytes(const placed_schedule& i, pass_prediction& p) {
@@ -172,7 +176,10 @@ void add_warnings(prediction& p, const cluster& c) {
 }  // namespace
 
 std::string_view name_of(prediction_method method) {
-  return method == prediction_method::simulation ? "simulation" : "analytic";
+  return find_name(methods, method);
+}
+prediction_method parse_prediction_method(std::string_view text) {
+  return find_value(methods, text);
 }
 
 double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
@@ -246,8 +253,12 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
                    pass_kind pass, prediction_method by, const pass_simulator& simulated) {
   check(a);
   check(a, pass);
-  prediction p{
-      .cluster = c.name, .ranks = ranks, .by = by, .chosen = complete(s, a, ranks), .problem = a};
+  prediction p{.cluster = c.name,
+               .ranks = ranks,
+               .by = by,
+               .chosen = complete(s, a, ranks),
+               .problem = a,
+               .pass = pass};
   for (const auto one : passes_of(pass)) {
     const auto known = std::find_if(p.passes.begin(), p.passes.end(),
                                     [&](const auto& earlier) { return earlier.pass == one; });

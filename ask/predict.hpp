@@ -9,12 +9,14 @@
 #include "model/cost/analytic.hpp"
 #include "model/cost/memory.hpp"
 #include "model/cost/placed_schedule.hpp"
+#include "sim/simulator.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {
 
 enum class prediction_method { simulation, analytic };
 std::string_view name_of(prediction_method);
+prediction_method parse_prediction_method(std::string_view);
 
 struct bottleneck {
   std::string kind;  ///< compute, nvlink, pcie, network, latency or host
@@ -49,7 +51,8 @@ struct prediction {
   int ranks = 0;
   prediction_method by = prediction_method::simulation;
   strategy chosen;
-  attention problem;      ///< of all data-parallel groups together
+  attention problem;  ///< of all data-parallel groups together
+  pass_kind pass = pass_kind::both;
   int data_parallel = 1;  ///< groups of ranks that each have their part of the batch
   std::vector<pass_prediction> passes;
   seconds time;

@@ -8,9 +8,11 @@
 namespace attnsim::ask {
 
 predicted_run::predicted_run(const cluster& c, const attention& a, const strategy& s, int ranks,
-                             pass_kind pass, prediction_method by, recording keeps)
+                             pass_kind pass, prediction_method by, recording keeps,
+                             simulation_progress progress)
     : on_(&c),
       keeps_(keeps),
+      progress_(std::move(progress)),
       prediction_(
           predict(c, a, s, ranks, pass, by,
                   [this](const placed_schedule& i) -> const timeline& { return simulate(i); })) {}
@@ -23,22 +25,26 @@ attention problem_on(const question& q, int ranks) {
 
 }  // namespace
 
-predicted_run::predicted_run(const question& q, const cluster& c, recording keeps)
-    : predicted_run(q, c, problem_on(q, ranks_of(q, c)), ranks_of(q, c), keeps) {}
+predicted_run::predicted_run(const question& q, const cluster& c, recording keeps,
+                             simulation_progress progress)
+    : predicted_run(q, c, problem_on(q, ranks_of(q, c)), ranks_of(q, c), keeps,
+                    std::move(progress)) {}
 
 predicted_run::predicted_run(const question& q, const cluster& c, const attention& a, int ranks,
-                             recording keeps)
-    : predicted_run(c, a, with_fastest_tokens(q, c, a, ranks), ranks, q.pass, q.by, keeps) {}
+                             recording keeps, simulation_progress progress)
+    : predicted_run(c, a, with_fastest_tokens(q, c, a, ranks), ranks, q.pass, q.by, keeps,
+                    std::move(progress)) {}
 
 predicted_run::predicted_run(const cluster& c, attnsim::prediction p, recording keeps)
     : on_(&c), keeps_(keeps), prediction_(std::move(p)) {}
 
 const timeline& predicted_run::simulate(const placed_schedule& i) {
   ++simulations_;
-  if (keeps_ == recording::totals) return latest_ = attnsim::simulate(i);
+  if (keeps_ == recording::totals) return latest_ = attnsim::simulate(i, {.progress = progress_});
   auto& kept = recorded_[i.program().pass];
   kept.program = i.program();
-  kept.times = attnsim::simulate(i, {.record = true, .record_links = keeps_ == recording::loads});
+  kept.times = attnsim::simulate(
+      i, {.record = true, .record_links = keeps_ == recording::loads, .progress = progress_});
   return kept.times;
 }
 

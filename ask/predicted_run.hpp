@@ -34,8 +34,9 @@ class predicted_run {
  public:
   /// Predicts, as the functions called so, and keeps what is asked to. Nothing kept, `passes` simulates once more.
   predicted_run(const cluster&, const attention&, const strategy&, int ranks, pass_kind,
-                prediction_method, recording = recording::totals);
-  predicted_run(const question&, const cluster&, recording = recording::totals);
+                prediction_method, recording = recording::totals, simulation_progress = {});
+  predicted_run(const question&, const cluster&, recording = recording::totals,
+                simulation_progress = {});
 
   /// Of what is predicted already, such as a plan's candidate: `passes` simulates, and keeps at least the intervals.
   predicted_run(const cluster&, attnsim::prediction, recording = recording::intervals);
@@ -49,13 +50,15 @@ class predicted_run {
   int simulations() const { return simulations_; }
 
  private:
-  predicted_run(const question&, const cluster&, const attention&, int ranks, recording);
+  predicted_run(const question&, const cluster&, const attention&, int ranks, recording,
+                simulation_progress);
 
   const timeline& simulate(const placed_schedule&);
   void simulate_all();
 
   const cluster* on_;
   recording keeps_ = recording::totals;
+  simulation_progress progress_;
   int simulations_ = 0;
   timeline latest_;  ///< where nothing is kept
   std::map<pass_kind, recorded_pass> recorded_;

@@ -122,6 +122,11 @@ void require_readers(const question& q, const algorithm_list& asked_about) {
   if (q.order) require_reader(asked_about, &algorithm::transposes, "kv-order", name_of(*q.order));
   if (q.reduction)
     require_reader(asked_about, &algorithm::reduces, "reduction", name_of(*q.reduction));
+  if (q.merges) require_reader(asked_about, &algorithm::merges, "merges", name_of(*q.merges));
+  if (q.partials)
+    require_reader(asked_about, &algorithm::sends_partials, "partials", name_of(*q.partials));
+  if (q.gradients)
+    require_reader(asked_about, &algorithm::sends_gradients, "gradients", name_of(*q.gradients));
 }
 
 strategy wanted_strategy(const question& q, const attention& a) {

@@ -72,6 +72,8 @@ struct field {
   std::string (*write)(const question&);
   /// A switch is true or false; a list takes one more value at each reading.
   enum class form { value, on_off, list } is = form::value;
+  std::vector<std::string> (*choices)() = nullptr;  ///< values that have a name; null: none
+  bool is_open = false;                             ///< takes others too, such as a file
 };
 
 std::span<const field> fields();

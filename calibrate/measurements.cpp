@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "model/error.hpp"
 #include "model/median.hpp"
 #include "model/named.hpp"
+#include "model/read_file.hpp"
 #include "model/spelling.hpp"
 
 namespace attnsim {
@@ -263,11 +263,13 @@ std::string to_json(const measurements& all) {
 }
 
 measurements read_measurements(const std::string& path) {
-  std::ifstream stream(path);
-  if (!stream) throw input_error(path + ": cannot be read");
+  return read_measurements(path, read_file(path));
+}
+
+measurements read_measurements(const std::string& path, const std::string& text) {
   ordered_json file;
   try {
-    file = ordered_json::parse(stream);
+    file = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& e) {
     throw input_error(fmt::format("{}: byte {}: expected JSON", path, e.byte));
   } catch (const ordered_json::out_of_range&) {

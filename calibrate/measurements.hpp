@@ -109,5 +109,7 @@ std::string part_of(const measured_point&);
 std::string to_json(const measurements&);
 /// Throws input_error naming file, point, key and value.
 measurements read_measurements(const std::string& path);
+/// The same of the text of that file.
+measurements read_measurements(const std::string& path, const std::string& text);
 
 }  // namespace attnsim

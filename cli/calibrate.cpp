@@ -104,7 +104,7 @@ void run(const calibrate_flags& flags) {
   };
   for (const auto& text : flags.measurements) {
     const auto f = split_at_cluster(text);
-    sets.push_back({f.file, read_measurements(f.file), on(f)});
+    sets.push_back({f.file, read_measurements(f.file, formats::read_source(f.file).text), on(f)});
   }
   for (const auto& text : flags.logs) {
     const auto f = split_at_cluster(text);

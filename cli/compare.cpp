@@ -30,9 +30,9 @@ class comparison {
     const auto f = split_at_cluster(text);
     const auto& c =
         *clusters_.find(f.cluster.empty() ? flags_.cluster : f.cluster, {.device = flags_.device});
-    if (f.file.ends_with(".jsonl")) return add_cases(f.file, c);
     const auto file = formats::read_source(f.file);
-    if (file.text.find("\"traceEvents\"") == std::string::npos) return add_measurements(f.file, c);
+    if (f.file.find(".jsonl") != std::string::npos) return add_cases(file, c);
+    if (file.text.find("\"traceEvents\"") == std::string::npos) return add_measurements(file, c);
     for (auto& p : compare_trace(file, flags_.traced, c)) points_.push_back(std::move(p));
   }
 
@@ -43,14 +43,14 @@ class comparison {
   }
 
  private:
-  void add_measurements(const std::string& file, const cluster& c) {
-    for (const auto& m : read_measurements(file).points) {
+  void add_measurements(const formats::source& file, const cluster& c) {
+    for (const auto& m : read_measurements(file.name, file.text).points) {
       if (m.rounds() > 0) points_.push_back(compared(m, c));
     }
   }
 
   /// What was run several times counts once, with all its times.
-  void add_cases(const std::string& file, const cluster& c) {
+  void add_cases(const formats::source& file, const cluster& c) {
     for (const auto& one : read_recorded_cases(file)) {
       const auto known = std::find_if(cases_.begin(), cases_.end(), [&](const auto& other) {
         return other.first == &c && other.second.line == one.line;

@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "ask/frameworks.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "formats/exports.hpp"
 #include "formats/importer.hpp"
-#include "model/attention/model_shapes.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
-#include "model/schedule/placement.hpp"
 #include "model/spelling.hpp"
 #include "reproduce/study.hpp"
 
@@ -19,33 +16,9 @@ namespace {
 
 using names = std::vector<std::string>;
 
-/// What the message about a wrong value lists.
-names choices_of(const ask::field& f) {
-  ask::question any;
-  try {
-    ask::set(any, f, "?");
-  } catch (const input_error& e) {
-    const std::string message = e.what(), list = "expected one of: ";
-    const auto at = message.find(list);
-    if (at == std::string::npos) return {};
-    names choices;
-    std::istringstream words(message.substr(at + list.size()));
-    for (std::string word; words >> word;) {
-      if (word.back() == ',') word.pop_back();
-      choices.push_back(word);
-    }
-    return choices;
-  }
-  return {};
-}
-
-/// Names that are looked up only when the question is answered, and those of the commands' own flags.
+/// Of what is no field of a question: the commands' own flags and arguments.
 names known_names(const std::string& option) {
   if (option == "CLUSTER") return shipped_clusters();
-  if (option == "device") return shipped_devices();
-  if (option == "host") return shipped_hosts();
-  if (option == "model") return known_models();
-  if (option == "placement") return placements();
   if (option == "schedules") return names_in(algorithms());
   if (option == "emit") return names_in(frameworks());
   if (option == "NAME") return names_in(reproduce::studies());
@@ -62,8 +35,8 @@ names values_of(const CLI::Option& option) {
   const auto name =
       option.get_positional() ? option.get_name(true, false) : option.get_lnames().front();
   const auto* f = ask::find_field(name);
-  const auto choices = f == nullptr ? names() : choices_of(*f);
-  return choices.empty() ? known_names(name) : choices;
+  if (f == nullptr) return known_names(name);
+  return f->choices == nullptr ? names() : f->choices();
 }
 
 const auto all_of = [](const CLI::App*) { return true; };

@@ -41,8 +41,21 @@ std::vector<std::string> parse_schedules(const std::optional<std::string>& list)
   return names;
 }
 
+/// What is asked for and would not be printed.
+void refuse_unprinted(const plan_flags& flags, output_format format) {
+  const auto several = "expected without --what-if, which ranks several problems";
+  if (!flags.what_if.empty() && !flags.emit.empty())
+    throw input_error("--emit", flags.emit, several);
+  if (!flags.explain) return;
+  const auto refuse = [](const std::string& why) { throw input_error("--explain: " + why); };
+  if (!flags.what_if.empty()) refuse(several);
+  if (!flags.emit.empty()) refuse("expected without --emit, which prints settings alone");
+  if (format != output_format::table) refuse("expected with --format table");
+}
+
 void run(const plan_flags& flags) {
   const auto format = parse_format(flags.output.format);
+  refuse_unprinted(flags, format);
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
   if (!flags.emit.empty()) find_framework(flags.emit);
   check_files({{"--report", flags.report}}, files_of(flags.question));

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/trace.hpp"
 #include "cli/write_file.hpp"
 #include "model/error.hpp"
@@ -39,7 +40,10 @@ void run(const predict_flags& flags) {
   const auto format = parse_format(flags.output.format);
   check_files({{"--trace", flags.trace}, {"--report", flags.report}}, files_of(flags.question));
   const auto c = ask::cluster_of(flags.question);
-  ask::predicted_run asked(flags.question, c, recording_for(flags));
+  progress bar("operations", flags.output.quiet);
+  ask::predicted_run asked(flags.question, c, recording_for(flags),
+                           [&](auto done, auto wanted) { bar.show(done, wanted); });
+  bar.end();
   const auto& p = asked.prediction();
   if (!flags.trace.empty()) write_file("--trace", flags.trace, trace_of(c, asked));
   if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, asked).html());

@@ -22,10 +22,11 @@ progress::progress(std::string unit, bool quiet)
 
 void progress::show(std::size_t done, std::size_t wanted) {
   const auto now = clock::now();
-  if (!before_) {
+  if (!before_ || done < latest_) {
     before_ = done;
     started_ = reported_ = now;
   }
+  latest_ = done;
   const duration<double> often(terminal_ ? 0.2 : 5);
   const bool last = terminal_ && done == wanted;
   if (quiet_ || (now - reported_ < often && !last)) return;

@@ -16,7 +16,7 @@ class progress {
   ~progress() { end(); }
   progress(const progress&) = delete;
 
-  /// The time left is inferred from what was done since the first call.
+  /// The time left is inferred from what was done since the first call, or since the count began again.
   void show(std::size_t done, std::size_t wanted);
   /// Ends the bar's line.
   void end();
@@ -27,6 +27,7 @@ class progress {
   std::string unit_;
   bool quiet_, terminal_, on_line_ = false;
   std::optional<std::size_t> before_;  ///< done at the first call
+  std::size_t latest_ = 0;             ///< done at the latest
   clock::time_point started_, reported_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
+#include "model/spelling.hpp"
 #include "report/figure_views.hpp"
 
 namespace attnsim::cli {
@@ -70,13 +71,15 @@ void add_reference(CLI::App& app) {
   auto* command = app.add_subcommand(
       "reference", "all commands and flags, as docs/commands.md, or figures of results");
   command
-      ->add_option("WHAT", *what, "commands, or figures: the keys of a prediction in docs/files.md")
+      ->add_option("WHAT", *what,
+                   "commands, or the keys in docs/files.md: figures of a prediction, or problem")
       ->capture_default_str();
   add_quiet(*command);
   command->callback([&app, what] {
     if (*what == "commands") return print_commands(app);
-    if (*what != "figures") throw input_error("WHAT", *what, "expected commands or figures");
-    fmt::print("{}", report::reference_of_figures<prediction>());
+    if (*what == "figures") return fmt::print("{}", report::reference_of_figures<prediction>());
+    if (*what == "problem") return fmt::print("{}", report::reference_of_figures<attention>());
+    throw input_error("WHAT", *what, expected_one_of(*what, {"commands", "figures", "problem"}));
   });
 }
 

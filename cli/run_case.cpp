@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ask/traced_pass.hpp"
 #include "calibrate/predicted.hpp"
@@ -105,13 +105,12 @@ seconds recorded_case::time() const {
   return total;
 }
 
-std::vector<recorded_case> read_recorded_cases(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) throw input_error(file + ": cannot be read");
+std::vector<recorded_case> read_recorded_cases(const formats::source& file) {
+  std::istringstream stream(file.text);
   std::vector<recorded_case> cases;
   int number = 0;
   for (std::string line; std::getline(stream, line);) {
-    const auto where = fmt::format("{}:{}", file, ++number);
+    const auto where = fmt::format("{}:{}", file.name, ++number);
     const auto run = nlohmann::json::parse(line, nullptr, false);
     if (run.is_discarded() || !run.contains("case"))
       throw input_error(where, line.substr(0, 60), "expected an object with a case");

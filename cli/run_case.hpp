@@ -57,7 +57,7 @@ struct recorded_case {
 };
 
 /// Those of a file that ran. Throws input_error naming file and line.
-std::vector<recorded_case> read_recorded_cases(const std::string& file);
+std::vector<recorded_case> read_recorded_cases(const formats::source& file);
 
 /// A rank's trace of the PyTorch profiler against the predicted timeline of a case, given as its flags. Throws
 /// input_error that names --case or the file.

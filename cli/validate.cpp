@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "calibrate/predicted.hpp"
 #include "cli/commands.hpp"
@@ -294,8 +294,7 @@ void require_passed(bool passed) {
 void run_cases(const validate_flags& common, const cluster& c) {
   if (common.transport != "nccl" && common.transport != "mpi")
     throw input_error("--cases", common.transport, "needs --transport mpi or nccl");
-  std::ifstream file(common.cases);
-  if (!file) throw input_error("--cases", common.cases, "expected a file that can be read");
+  std::istringstream file(formats::read_source(common.cases).text);
   const auto through =
       common.transport == "nccl"
           ? validate::join_nccl({.time_out = time_out_of(common), .blocking = true},

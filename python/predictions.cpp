@@ -30,6 +30,9 @@ prediction predict_one(const py::object& on, const py::object& attention_layer,
 }
 
 std::vector<std::string> schedules_of(const py::object& names) {
+  if (!names.is_none() && text_of(names).empty())
+    throw input_error("schedules", text_of(names),
+                      "expected names, as attnsim.schedules() lists them");
   std::vector<std::string> found;
   std::istringstream list(text_of(names));
   for (std::string name; std::getline(list, name, ',');) found.push_back(name);
@@ -63,6 +66,10 @@ void bind_prediction(py::module_& m) {
       .def_property_readonly(
           "strategy", [](const prediction& p) { return wanted_strategy{.chosen = p.chosen}; },
           "for predict and simulate")
+      .def_readonly("problem", &prediction::problem, "what was asked")
+      .def_property_readonly(
+          "pass_", [](const prediction& p) { return name_of(p.pass); },
+          "what was asked: forward, backward, both or recompute")
       .def_readonly("passes", &prediction::passes, "in the order in which they run")
       .def("to_dict", &dict_of, "The object that attnsim predict --format json prints.")
       .def("_repr_html_", [](const prediction& p) { return report::ranking_of({p}).html(); })

@@ -116,8 +116,16 @@ std::string bound_by(const bottleneck& b) {
   return fmt::format("{} {} ({:.0f} %)", b.kind, b.name, 100 * b.share);
 }
 
+nlohmann::ordered_json problem_to_json(const attention& a, pass_kind pass) {
+  auto problem = json_of_figures(a);
+  problem["pass"] = name_of(pass);
+  return problem;
+}
+
 nlohmann::ordered_json to_json(const prediction& p) {
-  return json_of_figures(p);
+  auto all = json_of_figures(p);
+  all["problem"] = problem_to_json(p.problem, p.pass);
+  return all;
 }
 
 std::string to_table(const prediction& p) {
@@ -192,10 +200,8 @@ std::string to_csv(const prediction& p) {
 nlohmann::ordered_json to_json(const plan_result& plan) {
   auto candidates = nlohmann::ordered_json::array();
   for (const auto& p : plan.candidates) candidates.push_back(to_json(p));
-  auto problem = json_of_figures(plan.problem);
-  problem["pass"] = name_of(plan.pass);
   return {{"schema", "attnsim.plan.1"},
-          {"problem", std::move(problem)},
+          {"problem", problem_to_json(plan.problem, plan.pass)},
           {"candidates", std::move(candidates)}};
 }
 

@@ -24,8 +24,10 @@ std::string problem_of(const attention&);
 /// "network node0.nic0->leaf0 (83 %)".
 std::string bound_by(const bottleneck&);
 
-/// The object of the command line's contract: all figures (ask/figures.hpp).
+/// The object of the command line's contract: all figures (ask/figures.hpp), and the problem.
 nlohmann::ordered_json to_json(const prediction&);
+/// What was asked: the figures of the problem, and the pass.
+nlohmann::ordered_json problem_to_json(const attention&, pass_kind);
 
 table ranking_of(const std::vector<prediction>& ranked);
 

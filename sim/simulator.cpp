@@ -86,6 +86,7 @@ class simulation {
       const auto next = std::min(events_.empty() ? never : events_.top_key(), traffic_.next());
       if (next == never) break;
       now_ = next;
+      tell_progress();
       complete_flows();
       while (!events_.empty() && events_.top_key() == now_) end_wait(events_.top());
       start_ready();
@@ -259,7 +260,15 @@ class simulation {
     rank.end = now_;
     state.busy = false;
     ++state.completed;
+    ++done_;
     if (touched_.empty() || touched_.back() != r) touched_.push_back(r);
+  }
+
+  void tell_progress() {
+    constexpr std::size_t often = 4096;
+    if (!options_.progress || done_ < told_ + often) return;
+    told_ = done_;
+    options_.progress(done_, ranks_.size() * placed_.program().program.size());
   }
 
   // --- Results ----------------------------------------------------------------------------------
@@ -368,6 +377,7 @@ class simulation {
   std::vector<launch_list> launched_;  ///< by rank class, operation; empty: long before
   index_heap<picoseconds> events_;     ///< by rank class, stream
   picoseconds now_ = 0;
+  std::size_t done_ = 0, told_ = 0;  ///< operations
   std::vector<std::uint32_t> touched_, ready_;
 };
 

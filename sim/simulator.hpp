@@ -21,16 +21,23 @@
 //   traffic          the flows under way
 #pragma once
 
+#include <cstddef>
+#include <functional>
+
 #include "model/cost/placed_schedule.hpp"
 #include "sim/timeline.hpp"
 
 namespace attnsim {
+
+/// Is told now and then how many of the operations are done, of all ranks that are simulated.
+using simulation_progress = std::function<void(std::size_t done, std::size_t wanted)>;
 
 struct simulation_options {
   bool record = false;          ///< keep every interval of the ranks
   bool record_links = false;    ///< keep the load of the links over time
   bool launches = true;         ///< false: as if a framework's host were ahead of the device
   bool merge_symmetric = true;  ///< false: simulate every rank; same result, for tests
+  simulation_progress progress = {};
 };
 
 /// Throws input_error when the run is longer than the clock can count (clock.hpp), std::logic_error when the schedule cannot

@@ -91,6 +91,24 @@ void require_keys(const char* field, std::int64_t tokens, token_layout layout, s
                   less + unit));
 }
 
+/// The nearest that the layout takes: at most so many tokens, at least so many.
+std::pair<std::int64_t, std::int64_t> lengths_around(std::int64_t tokens, token_layout layout,
+                                                     std::int64_t ranks, std::int64_t parts) {
+  const auto unit = layout_unit(layout, ranks, parts);
+  return {tokens / unit * unit, padded_sequence(tokens, layout, ranks, parts)};
+}
+
+/// Lengths nearer than the layout's that striped tokens take, which need no pairs of pieces.
+std::string nearer_striped(std::int64_t tokens, token_layout layout, std::int64_t ranks,
+                           std::int64_t parts) {
+  const auto [less, more] = lengths_around(tokens, layout, ranks, parts);
+  const auto [below, above] = lengths_around(tokens, token_layout::striped, ranks, parts);
+  if (below <= less && above >= more) return "";
+  const bool both = below > less && above < more && below < above;
+  return fmt::format("; striped tokens take {}{}", both ? fmt::format("{} and ", below) : "",
+                     above < more ? above : below);
+}
+
 }  // namespace
 
 void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
@@ -98,26 +116,28 @@ void require_layout(const attention& a, token_layout layout, std::int64_t ranks,
   require_keys("prefix", a.prefix, layout, ranks, parts);
   require_keys("kv-seq", a.kv_sequence, layout, ranks, parts);
   if (layout == token_layout::zigzag) require_documents(a, ranks, parts);
-  const auto padded = padded_sequence(a.sequence, layout, ranks, parts);
+  const auto [less, padded] = lengths_around(a.sequence, layout, ranks, parts);
   if (padded == a.sequence) return;
-  auto nearest = layout;
-  for (const auto other : {token_layout::striped, token_layout::zigzag}) {
-    if (padded_sequence(a.sequence, other, ranks, parts) <
-        padded_sequence(a.sequence, nearest, ranks, parts))
-      nearest = other;
-  }
-  const auto least = padded_sequence(a.sequence, nearest, ranks, parts);
   const auto more = [](std::int64_t all, std::int64_t useful) {
     return percent(static_cast<double>(all - useful) / static_cast<double>(useful));
   };
-  throw infeasible(
-      asked("seq"), std::to_string(a.sequence),
-      fmt::format(
-          "not a multiple of {}, as {} tokens over {} ranks need; pad by {} "
-          "to {} ({} more tokens, {} more work){}",
-          layout_unit(layout, ranks, parts), name_of(layout), ranks, padded - a.sequence, padded,
-          more(padded, a.sequence), more(pairs_of(a, padded), pairs_of(a, a.sequence)),
-          nearest == layout ? "" : fmt::format("; {} tokens take {}", name_of(nearest), least)));
+  throw infeasible(asked("seq"), std::to_string(a.sequence),
+                   fmt::format("not a multiple of {}, as {} tokens over {} ranks need; pad by {} "
+                               "to {} ({} more tokens, {} more work){}{}",
+                               layout_unit(layout, ranks, parts), name_of(layout), ranks,
+                               padded - a.sequence, padded, more(padded, a.sequence),
+                               more(pairs_of(a, padded), pairs_of(a, a.sequence)),
+                               less > 0 ? fmt::format(" or cut to {}", less) : "",
+                               nearer_striped(a.sequence, layout, ranks, parts)));
+}
+
+token_layout nearest_layout(const attention& a, std::span<const token_layout> layouts,
+                            std::int64_t ranks, std::int64_t parts) {
+  return *std::min_element(layouts.begin(), layouts.end(),
+                           [&](token_layout one, token_layout other) {
+                             return padded_sequence(a.sequence, one, ranks, parts) <
+                                    padded_sequence(a.sequence, other, ranks, parts);
+                           });
 }
 
 workload::workload(const schedule& s, const attention& a, token_layout layout, bool staircase,

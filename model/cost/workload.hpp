@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "model/attention/attention.hpp"
@@ -146,7 +147,11 @@ std::int64_t padded_sequence(std::int64_t sequence, token_layout, std::int64_t r
 /// layout's unit.
 bool fits_layout(const attention&, token_layout, std::int64_t ranks, std::int64_t parts = 1);
 
-/// Throws infeasible where it is not, with the padding that would do and what it would waste.
+/// Throws infeasible where it is not, with the padding that would do and what it would waste, and the shorter sequence.
 void require_layout(const attention&, token_layout, std::int64_t ranks, std::int64_t parts = 1);
+
+/// Of layouts that may be chosen freely, the first of those for which the sequence needs least padding.
+token_layout nearest_layout(const attention&, std::span<const token_layout>, std::int64_t ranks,
+                            std::int64_t parts = 1);
 
 }  // namespace attnsim

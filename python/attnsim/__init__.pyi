@@ -206,6 +206,12 @@ class Prediction:
     def strategy(self) -> Strategy:
         """for predict and simulate"""
     @property
+    def problem(self) -> Attention:
+        """what was asked"""
+    @property
+    def pass_(self) -> str:
+        """what was asked: forward, backward, both or recompute"""
+    @property
     def passes(self) -> list[Pass]:
         """in the order in which they run"""
     def to_dict(self) -> dict[str, Any]: ...

@@ -81,8 +81,8 @@ TEST(fastest_tokens, fit_the_sequence) {
   EXPECT_NE(predict(q, c).chosen.tokens, token_layout::zigzag);
   q.sequence = 1000;
   EXPECT_ERROR(predict(q, c), infeasible,
-               "seq: '1000': not a multiple of 14, as zigzag tokens over 7 ranks need; pad by 8 to "
-               "1008 (0.8 % more tokens, 1.6 % more work); striped tokens take 1001");
+               "seq: '1000': not a multiple of 7, as striped tokens over 7 ranks need; pad by 1 to "
+               "1001 (0.1 % more tokens, 0.2 % more work) or cut to 994");
 }
 
 TEST(fastest_tokens, leave_what_is_asked_for) {

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
+
+#include "ask/question.hpp"
 
 namespace attnsim::ask {
 namespace {
@@ -22,6 +25,21 @@ void expect_well_formed() {
 TEST(figures, have_one_name_help_and_the_unit_that_the_name_says) {
   expect_well_formed<prediction>();
   expect_well_formed<pass_prediction>();
+  expect_well_formed<attention>();
+}
+
+/// But for how it is found: of a model, padded; and the pass, which stands beside it.
+TEST(figures, of_a_problem_are_the_fields_of_a_question) {
+  std::set<std::string> asked, said;
+  for (const auto& f : fields()) {
+    auto name = std::string(f.name);
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (f.group == field_group::attention) asked.insert(name);
+  }
+  for (const auto* other : {"model", "layer", "pad", "pass"}) EXPECT_EQ(asked.erase(other), 1u);
+  for (const auto& f : figures<attention>()) said.emplace(f.name);
+  EXPECT_EQ(said.erase("padding"), 1u);
+  EXPECT_EQ(said, asked);
 }
 
 TEST(figures, are_got_from_the_answer) {

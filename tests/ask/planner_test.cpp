@@ -101,7 +101,11 @@ TEST(planner, refuses_what_fits_nowhere) {
   EXPECT_ERROR(
       plan(c, {.problem = {.heads = 8, .kv_heads = 8, .sequence = 1001}, .ranks = 8}), infeasible,
       "seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
-      "(0.7 % more tokens, 1.4 % more work)");
+      "(0.7 % more tokens, 1.4 % more work) or cut to 992; striped tokens take 1000");
+  EXPECT_ERROR(plan(c, {.problem = {.heads = 7, .kv_heads = 7, .sequence = 1000}, .ranks = 7}),
+               infeasible,
+               "seq: '1000': not a multiple of 7, as striped tokens over 7 ranks need; pad by 1 to "
+               "1001 (0.1 % more tokens, 0.2 % more work) or cut to 994");
 }
 
 // Where launching an exchange takes a second, the three of a ring on four ranks take three; an all-gather is launched in no

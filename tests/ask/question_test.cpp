@@ -1,5 +1,7 @@
 #include "ask/question.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <set>
@@ -91,6 +93,26 @@ TEST(fields, say_what_is_wrong_with_a_value) {
                "documents: '64K*9999999999': expected at most 65536 documents");
 }
 
+// What a message lists and a shell completes are one list.
+TEST(fields, have_their_choices) {
+  int with_choices = 0;
+  for (const auto& f : fields()) {
+    if (f.choices == nullptr) continue;
+    ++with_choices;
+    const auto choices = f.choices();
+    ASSERT_FALSE(choices.empty()) << f.name;
+    question q;
+    if (!f.is_open) {
+      EXPECT_ERROR(set(q, f, "?"), input_error,
+                   fmt::format("{}: '?': expected one of: {}", f.name, fmt::join(choices, ", ")));
+    }
+    for (const auto& choice : choices) EXPECT_NO_THROW(set(q, f, choice)) << f.name;
+  }
+  EXPECT_EQ(with_choices, 17);
+  EXPECT_THAT(find_field("pass")->choices(),
+              testing::ElementsAre("forward", "backward", "both", "recompute"));
+}
+
 TEST(fields, an_error_names_its_field) {
   question q;
   try {
@@ -150,6 +172,26 @@ TEST(question, asks_no_schedule_for_what_it_does_not_read) {
   q.reduction.reset();
   q.order = kv_order::transposed;
   EXPECT_EQ(strategy_of(q, attention{}).order, kv_order::transposed);
+}
+
+TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
+  question q{.schedule = "ring", .partials = precision::fp32};
+  EXPECT_ERROR(strategy_of(q, attention{}), input_error,
+               "partials: 'fp32': expected with a schedule that reads it: attention2d, "
+               "attention2d-overlap, mesh, startrail, tokenring, passq-ring, passq-allgather");
+  EXPECT_NO_THROW(plan_of(q, attention{}, 4, {"ring", "mesh"}));
+  const auto all_but_ulysses =
+      ": expected with a schedule that reads it: ring, allgather, attention2d, "
+      "attention2d-overlap, mesh, usp, double-ring, startrail, burst, tokenring, "
+      "hierarchical-allgather, passq-ring, passq-allgather";
+  q = {.schedule = "ulysses", .gradients = precision::storage};
+  EXPECT_ERROR(strategy_of(q, attention{}), input_error,
+               std::string("gradients: 'storage'") + all_but_ulysses);
+  q = {.schedule = "ulysses", .merges = merge_kind::unfused};
+  EXPECT_ERROR(strategy_of(q, attention{}), input_error,
+               std::string("merges: 'unfused'") + all_but_ulysses);
+  q.schedule = "ring";
+  EXPECT_EQ(strategy_of(q, attention{}).merges, merge_kind::unfused);
 }
 
 TEST(question, transposes_keys_of_striped_tokens_on_square_grids) {

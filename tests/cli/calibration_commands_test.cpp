@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "model/cluster/cluster.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/report/page_data.hpp"
+#include "tests/shared_files.hpp"
 
 namespace attnsim {
 namespace {
@@ -134,6 +136,48 @@ TEST_F(calibration_commands, a_trace_is_compared_operation_by_operation) {
   expect_bad(
       run + " --case \"--seq 16K --heads 32 --mask full --schedule allgather --pass forward\"",
       file + ": the trace has 0 all-gathers, a pass of the schedule 1: expected 2 for 2 passes");
+}
+
+/// Real logs whose all-reduce is faster than a ring over the cluster's links: those rows are set aside, the rest is used.
+TEST_F(calibration_commands, logs_of_hierarchical_all_reduces_are_taken) {
+  const std::string logs = "../shared/inputs/nccl_tests_logs/";
+  NEEDS_SHARED(logs);
+  for (const auto& [log, cluster, aside] : std::vector<std::array<std::string, 3>>{
+           {"aws_2x_p5_allreduce", "p5", "5 of 32 rows are"},
+           {"nebius_2x8_h100_allreduce", "p5", "5 of 31 rows"},
+           {"gcp_a3mega_2x8_h100_allreduce", "a3-mega", "6 of 31"},
+           {"gcp_a4_2x8_b200_allreduce", "p6-b200", "6 of 11"}}) {
+    const auto out = folder_.file(log + ".yaml");
+    const auto r = run_program("calibrate --device h100-sxm5 --nccl-tests " + logs + log + ".log@" +
+                               cluster + " --out " + out);
+    EXPECT_EQ(r.exit_code, 0) << r.messages;
+    EXPECT_THAT(r.output, HasSubstr("\n  " + aside)) << log;
+    EXPECT_THAT(r.output, HasSubstr(" faster than a ring over these links can be, ")) << log;
+    EXPECT_TRUE(std::filesystem::exists(out));
+  }
+}
+
+/// Gzip, a byte-order mark and line ends of other systems.
+TEST_F(calibration_commands, measurements_and_runs_are_read_as_other_text_is) {
+  const auto plain = results + "held_out_host_memory.json";
+  const auto text = "\xef\xbb\xbf" + read_all(plain);
+  const auto marked = write("held_out_host_memory.json", text);
+  const std::string on = "compare tests/gpu/two-h100-host-memory.yaml ";
+  const auto expected = run_program(on + plain).output;
+  EXPECT_EQ(run_program(on + marked).output, expected);
+  ASSERT_EQ(std::system(("gzip -k " + marked).c_str()), 0);
+  EXPECT_EQ(run_program(on + marked + ".gz").output, expected);
+  const auto runs = write(
+      "runs.jsonl",
+      "\xef\xbb\xbf"
+      R"({"case":"--seq 16K --schedule ring","durations_s":{"forward":[0.001],"backward":[0.002]},)"
+      R"("kernel":"attnsim-cuda","start":"in-sequence"})"
+      "\r\n");
+  const auto of_runs = run_program("compare tests/gpu/two-h100.yaml " + runs + " --format csv");
+  EXPECT_EQ(of_runs.exit_code, 0) << of_runs.messages;
+  ASSERT_EQ(std::system(("gzip -k " + runs).c_str()), 0);
+  EXPECT_EQ(run_program("compare tests/gpu/two-h100.yaml " + runs + ".gz --format csv").output,
+            of_runs.output);
 }
 
 TEST_F(calibration_commands, pages_hold_the_result) {

@@ -40,6 +40,62 @@ TEST(predict, json_has_the_contract_keys) {
   EXPECT_TRUE(j["bottleneck"].contains("name"));
 }
 
+TEST(predict, json_repeats_the_problem) {
+  const std::string asked =
+      "p5 --nodes 1 --seq 16K --model mistral-7b --window 1K --documents 8K*2 --pass forward "
+      "--format json --quiet";
+  const auto expected = json{{"seq", 16384},
+                             {"padding", 0},
+                             {"prefix", 0},
+                             {"kv_seq", 0},
+                             {"batch", 1},
+                             {"heads", 32},
+                             {"kv_heads", 8},
+                             {"head_dim", 128},
+                             {"mask", "causal"},
+                             {"window", 1024},
+                             {"documents", {8192, 8192}},
+                             {"dtype", "bf16"},
+                             {"pass", "forward"}};
+  EXPECT_EQ(json::parse(run_program("predict " + asked).output)["problem"], expected);
+  const auto plan = json::parse(run_program("plan --schedules ring " + asked).output);
+  EXPECT_EQ(plan["problem"], expected);
+  EXPECT_EQ(plan["candidates"][0]["problem"], expected);
+  const auto prefilled = json::parse(
+      run_program("predict p5 --nodes 1 --seq 16K --prefix 32K --pass forward --format json")
+          .output);
+  EXPECT_EQ(prefilled["problem"]["prefix"], 32768);
+}
+
+TEST(predict, equal_questions_have_equal_answers) {
+  const auto answer = [](const std::string& flags) {
+    return run_program("predict p5 --nodes 2 --seq 128K --kv-heads 8 --format json " + flags)
+        .output;
+  };
+  for (const std::string schedule : {"ring", "attention2d", "hierarchical-allgather"}) {
+    const auto asked = "--schedule " + schedule;
+    EXPECT_EQ(answer(asked + " --documents 128K"), answer(asked)) << schedule;
+    EXPECT_EQ(answer(asked + " --window 128K"), answer(asked)) << schedule;
+    EXPECT_EQ(answer(asked + " --documents 64K*2 --window 64K"),
+              answer(asked + " --documents 64K*2"))
+        << schedule;
+  }
+}
+
+TEST(predict, a_causal_mask_is_no_slower_than_none) {
+  const auto time = [](const std::string& flags) {
+    const auto r =
+        run_program("predict p5 --nodes 2 --seq 256K --kv-heads 8 --format json " + flags);
+    return json::parse(r.output)["time_s"].get<double>();
+  };
+  for (const std::string schedule :
+       {"ring", "allgather", "attention2d", "mesh", "hierarchical-allgather", "startrail"}) {
+    EXPECT_LE(time("--mask causal --schedule " + schedule),
+              time("--mask full --schedule " + schedule))
+        << schedule;
+  }
+}
+
 TEST(predict, both_passes_add_up) {
   const auto time = [](const char* pass) {
     const auto r =
@@ -102,6 +158,16 @@ TEST(reference, of_figures_is_in_the_committed_page) {
   EXPECT_THAT(r.output, testing::StartsWith("| key | value | meaning |\n"));
   EXPECT_THAT(read_all("docs/files.md"), testing::HasSubstr("\n\n" + r.output + "\n"))
       << "to renew it: attnsim reference figures";
+}
+
+TEST(reference, of_the_problem_is_in_the_committed_page) {
+  const auto r = run_program("reference problem");
+  EXPECT_THAT(r.output, testing::StartsWith("| key | value | meaning |\n"));
+  EXPECT_THAT(read_all("docs/files.md"), testing::HasSubstr("\n\n" + r.output + "\n"))
+      << "to renew it: attnsim reference problem";
+  EXPECT_EQ(run_program("reference figure").messages,
+            "attnsim: WHAT: 'figure': expected one of: commands, figures, problem; did you mean "
+            "figures?\n");
 }
 
 /// The page holds the very JSON that --format json prints.
@@ -224,6 +290,23 @@ TEST(terminal, colours_bars_unless_told_not_to) {
   EXPECT_EQ(plain.find('\033'), std::string::npos);
   EXPECT_EQ(run_program("predict dgx-h100 --nodes 1 --seq 16K").output.find('\033'),
             std::string::npos);
+}
+
+/// A simulation that takes seconds tells how far it is; --quiet does not.
+TEST(terminal, sees_the_progress_of_a_long_prediction) {
+  const auto messages = [](const std::string& flags) {
+    const temporary_folder folder;
+    const auto command =
+        "script -qec '" ATTNSIM_PROGRAM
+        " predict nd-h100-v5 --nodes 128 --seq 1M --schedule ring --tokens striped "
+        "--pass forward " +
+        flags + " >" + folder.file("answer") + "' /dev/null >" + folder.file("messages") +
+        " </dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return read_all(folder.file("messages"));
+  };
+  EXPECT_THAT(messages(""), testing::ContainsRegex(R"(\] [0-9]+ of [0-9]+ operations, )"));
+  EXPECT_EQ(messages("--quiet"), "");
 }
 
 TEST(plan, what_if_has_a_row_a_value) {
@@ -380,6 +463,21 @@ INSTANTIATE_TEST_SUITE_P(
                 "--reduction: 'all-to-all': expected with a schedule that reads it: attention2d"},
         mistake{"plan p5 --seq 128K --schedules ring,mesh --reduction ring", 2,
                 "--reduction: 'ring': expected with a schedule that reads it: attention2d"},
+        mistake{"predict p5 --seq 128K --partials fp32", 2,
+                "--partials: 'fp32': expected with a schedule that reads it: attention2d, "
+                "attention2d-overlap, mesh, startrail, tokenring, passq-ring, passq-allgather"},
+        mistake{"plan p5 --seq 128K --schedules ulysses --gradients fp32", 2,
+                "--gradients: 'fp32': expected with a schedule that reads it: ring, allgather, "
+                "attention2d, attention2d-overlap, mesh, usp, double-ring, startrail, burst, "
+                "tokenring, hierarchical-allgather, passq-ring, passq-allgather"},
+        mistake{"plan p5 --seq 128K --what-if heads=8..16 --emit megatron", 2,
+                "--emit: 'megatron': expected without --what-if, which ranks several problems"},
+        mistake{"plan p5 --seq 128K --what-if heads=8..16 --explain", 2,
+                "--explain: expected without --what-if, which ranks several problems"},
+        mistake{"plan p5 --seq 128K --emit megatron --explain", 2,
+                "--explain: expected without --emit, which prints settings alone"},
+        mistake{"plan p5 --seq 128K --explain --format json", 2,
+                "--explain: expected with --format table"},
         mistake{"plan p5 --seq 128K --schedules ''", 2,
                 "--schedules: '': expected names, as attnsim schedules lists them"},
         mistake{"predict p5 --seq 128K --reduction tree", 2,
@@ -401,7 +499,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"predict p5 --nodes 1 --seq 1001", 3,
                 "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 "
                 "to 1008 "
-                "(0.7 % more tokens, 1.4 % more work)"},
+                "(0.7 % more tokens, 1.4 % more work) or cut to 992; striped tokens take 1000"},
         mistake{"predict p5 --nodes 1 --seq 128K --ranks 9", 3,
                 "--ranks: '9': p5 has 8 devices; feasible: 1 to 8, or more with more nodes"},
         mistake{"predict p5 --nodes 1 --seq 128K --placement diagonal", 2,
@@ -414,7 +512,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"plan p5 --nodes 1 --seq 1001", 3,
                 "--seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 "
                 "to 1008 "
-                "(0.7 % more tokens, 1.4 % more work)"}));
+                "(0.7 % more tokens, 1.4 % more work) or cut to 992; striped tokens take 1000"}));
 
 TEST(mistakes, unknown_model_lists_the_known) {
   const auto r = run_program("predict p5 --seq 128K --model llama9");

@@ -90,7 +90,7 @@ TEST_F(sweep, takes_hosts) {
 TEST_F(sweep, infeasible_points_say_why) {
   const auto file = file_of(small);
   EXPECT_THAT(file, HasSubstr("false,\"grid: '3x3': has 9 ranks"));
-  EXPECT_THAT(file, HasSubstr("false,\"seq: '100': not a multiple of 16"));
+  EXPECT_THAT(file, HasSubstr("false,\"seq: '100': not a multiple of 8"));
   const auto memory = file_of("{cluster: dgx-h100, nodes: 1, seq: 64M, heads: 64, by: analytic}");
   EXPECT_THAT(memory, HasSubstr(",false,needs "));
 }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "formats/importer.hpp"
 #include "model/cluster/cluster.hpp"
@@ -180,6 +181,48 @@ TEST(import, says_what_was_read_assumed_and_missing) {
   const auto quiet = run_program("topology import --quiet " + data + "nccl-topology/two-a100.xml");
   EXPECT_EQ(quiet.output, r.output);
   EXPECT_EQ(quiet.messages, "");
+}
+
+/// In TACCL's file of 1 KB chunks the way over the NIC has less latency than NVLink.
+TEST(import, of_eight_v100_keeps_messages_on_nvlink) {
+  const std::string file = "../shared/inputs/taccl/topo-ndv2-1KB.json";
+  NEEDS_SHARED(file);
+  const temporary_folder folder;
+  const auto cluster = folder.file("c.yaml");
+  ASSERT_EQ(run_program("topology import " + file + " --quiet --out " + cluster).exit_code, 0);
+  const auto shown = run_program("topology show " + cluster).output;
+  EXPECT_THAT(shown, HasSubstr("8 x v100-sxm2-32gb in 1 node of 8"));
+  std::istringstream lines(shown);
+  int rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("gpu") || line.starts_with("gpu ")) continue;
+    ++rows;
+    const auto to_gpus = line.substr(0, line.rfind("  "));
+    EXPECT_EQ(to_gpus.find("PCI"), std::string::npos) << line;
+  }
+  EXPECT_EQ(rows, 8);
+}
+
+/// Two GPUs with NVLink of 1.5 us and a NIC of 0.6 us to each: what is predicted does not depend on the NIC.
+TEST(import, no_message_inside_a_node_takes_a_nic) {
+  const auto time = [](const std::string& nic_latency) {
+    const temporary_folder folder;
+    const auto to_nic = [&](const std::string& gpu) {
+      return "  - {from: " + gpu + ", to: n, bandwidth: 50 GB/s, latency: " + nic_latency +
+             ", kind: pcie}\n";
+    };
+    const auto file =
+        folder.write("c.yaml",
+                     "name: c\ndevice: h100-sxm5\ngraph:\n  vertices:\n"
+                     "  - {name: a, kind: device, node: 0}\n  - {name: b, kind: device, node: 0}\n"
+                     "  - {name: n, kind: nic, node: 0}\n  links:\n"
+                     "  - {from: a, to: b, bandwidth: 450 GB/s, latency: 1.5 us, kind: nvlink}\n" +
+                         to_nic("a") + to_nic("b"));
+    const auto r = run_program("predict " + file + " --seq 64K --format json");
+    EXPECT_EQ(r.exit_code, 0) << r.messages;
+    return json::parse(r.output)["time_s"].get<double>();
+  };
+  EXPECT_EQ(time("0.6 us"), time("60 us"));
 }
 
 TEST(export_command, writes_every_format) {

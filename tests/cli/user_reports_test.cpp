@@ -200,7 +200,7 @@ TEST(user_reports, n12_sequences_need_padding) {
   EXPECT_EQ(
       refusal(seven),
       "attnsim: --seq: '7': not a multiple of 4, as zigzag tokens over 2 ranks need; pad by 1 to 8 "
-      "(14.3 % more tokens, 28.6 % more work)\n");
+      "(14.3 % more tokens, 28.6 % more work) or cut to 4; striped tokens take 6\n");
   EXPECT_THAT(
       figures(seven + " --pad")["warnings"],
       ElementsAre("padding is 1 of 8 tokens; a kernel that computes it does 28.6 % more work"));

@@ -1,5 +1,6 @@
 #include "model/schedule/algorithms/schedules.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,6 +52,76 @@ std::string kinds(const schedule& s) {
   std::string all;
   for (const auto& op : s.program) all += std::string(name_of(op.kind)) + " ";
   return all;
+}
+
+/// What a program holds and does, but for the names.
+std::string written(const schedule& s) {
+  std::string all = kinds(s);
+  for (const auto& b : s.buffers)
+    all += fmt::format("{}{}{} ", name_of(b.what), name_of(b.format), static_cast<int>(b.heads));
+  return all;
+}
+
+/// Whether any program of the algorithm changes with a setting.
+template <typename Change>
+bool reads(const std::string& schedule, const Change& change) {
+  for (const int ranks : {4, 8, 9, 16}) {
+    const auto a = problem(ranks * 4, 1, mask_kind::causal);
+    for (const auto& s : every_strategy(ranks, a)) {
+      if (s.schedule != schedule) continue;
+      auto other = s;
+      change(other);
+      for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+        if (written(make_schedule(s, a, pass)) != written(make_schedule(other, a, pass)))
+          return true;
+      }
+    }
+  }
+  return false;
+}
+
+TEST(schedules, say_what_they_read_of_a_strategy) {
+  for (const auto& one : algorithms()) {
+    EXPECT_EQ(reads(one.name, [](auto& s) { s.partials = precision::fp32; }), one.sends_partials)
+        << one.name;
+    EXPECT_EQ(reads(one.name, [](auto& s) { s.gradients = precision::fp32; }), one.sends_gradients)
+        << one.name;
+  }
+}
+
+/// What a program's additions of partial outputs read and write on one rank.
+std::int64_t merge_bytes(const schedule& program, const attention& a, token_layout tokens,
+                         merge_kind merges) {
+  const workload w(program, a, tokens, false, merges);
+  std::int64_t bytes = 0;
+  for (const auto& op : program.program) {
+    if (op.kind == op_kind::merge) bytes += w.memory_calls_of(op).traffic.value();
+    if (!is_kernel(op.kind)) continue;
+    for (const auto& t : w.tiles(op, 1)) bytes += w.accumulation_of(op, t).traffic.value();
+  }
+  return bytes;
+}
+
+/// Whether the way of adding them ever makes a difference.
+bool adds_outputs(const std::string& name) {
+  for (const int ranks : {4, 9}) {
+    const auto a = problem(ranks * 16, 1, mask_kind::causal);
+    for (auto s : every_strategy(ranks, a)) {
+      if (s.schedule != name) continue;
+      for (const auto tokens : {token_layout::zigzag, token_layout::striped}) {
+        s.tokens = tokens;
+        const auto program = make_schedule(s, a, pass_kind::forward);
+        if (merge_bytes(program, a, tokens, merge_kind::fused) !=
+            merge_bytes(program, a, tokens, merge_kind::unfused))
+          return true;
+      }
+    }
+  }
+  return false;
+}
+
+TEST(schedules, say_whether_they_add_up_partial_outputs) {
+  for (const auto& one : algorithms()) EXPECT_EQ(adds_outputs(one.name), one.merges) << one.name;
 }
 
 bool writes_results(const schedule& s, const operation& op) {

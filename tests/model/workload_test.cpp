@@ -385,11 +385,11 @@ TEST(workload, refuses_a_sequence_that_the_layout_does_not_fit) {
   EXPECT_ERROR(
       workload(program, a, token_layout::zigzag, true), infeasible,
       "seq: '1001': not a multiple of 16, as zigzag tokens over 8 ranks need; pad by 7 to 1008 "
-      "(0.7 % more tokens, 1.4 % more work)");
+      "(0.7 % more tokens, 1.4 % more work) or cut to 992; striped tokens take 1000");
   EXPECT_ERROR(
       workload(program, a, token_layout::striped, true), infeasible,
       "seq: '1001': not a multiple of 8, as striped tokens over 8 ranks need; pad by 7 to 1008 "
-      "(0.7 % more tokens, 1.4 % more work)");
+      "(0.7 % more tokens, 1.4 % more work) or cut to 1000");
 }
 
 // 7 ranks: zigzag wants a multiple of 14, other layouts one of 7.
@@ -397,14 +397,23 @@ TEST(workload, names_the_tokens_that_take_the_nearest_length) {
   attention a{.heads = 8, .kv_heads = 8, .sequence = 1000};
   EXPECT_ERROR(require_layout(a, token_layout::zigzag, 7), infeasible,
                "seq: '1000': not a multiple of 14, as zigzag tokens over 7 ranks need; pad by 8 to "
-               "1008 (0.8 % more tokens, 1.6 % more work); striped tokens take 1001");
+               "1008 (0.8 % more tokens, 1.6 % more work) or cut to 994; striped tokens take 1001");
   EXPECT_ERROR(require_layout(a, token_layout::contiguous, 7), infeasible,
                "seq: '1000': not a multiple of 7, as contiguous tokens over 7 ranks need; pad by 1 "
-               "to 1001 (0.1 % more tokens, 0.2 % more work)");
+               "to 1001 (0.1 % more tokens, 0.2 % more work) or cut to 994");
   a.sequence = 1001;
   EXPECT_ERROR(require_layout(a, token_layout::zigzag, 7), infeasible,
                "seq: '1001': not a multiple of 14, as zigzag tokens over 7 ranks need; pad by 7 to "
-               "1008 (0.7 % more tokens, 1.4 % more work); striped tokens take 1001");
+               "1008 (0.7 % more tokens, 1.4 % more work) or cut to 994; striped tokens take 1001");
+}
+
+// Zigzag wants a multiple of 14, the others of 7; 1008 suits all.
+TEST(nearest_layout, needs_least_padding) {
+  attention a{.heads = 8, .kv_heads = 8, .sequence = 1000};
+  const std::array layouts{token_layout::zigzag, token_layout::striped, token_layout::contiguous};
+  EXPECT_EQ(nearest_layout(a, layouts, 7), token_layout::striped);
+  a.sequence = 1002;
+  EXPECT_EQ(nearest_layout(a, layouts, 7), token_layout::zigzag);
 }
 
 /// How often there is a tile of each shape.

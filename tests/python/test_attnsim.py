@@ -79,6 +79,12 @@ class requests(unittest.TestCase):
              "pass_: 'foward': expected one of: forward, backward, both, recompute; did you mean forward?"),
             (lambda: attnsim.plan(cluster, layer, schedules=["ringg"]), attnsim.InputError,
              "schedule: 'ringg': expected one of: "),
+            (lambda: attnsim.plan(cluster, layer, schedules=[]), attnsim.InputError,
+             "schedules: '': expected names, as attnsim.schedules() lists them"),
+            (lambda: attnsim.plan(cluster, layer, schedules=""), attnsim.InputError,
+             "schedules: '': expected names, as attnsim.schedules() lists them"),
+            (lambda: attnsim.predict(cluster, layer, attnsim.Strategy("ring", partials="fp32")), attnsim.InputError,
+             "partials: 'fp32': expected with a schedule that reads it: attention2d, "),
             (lambda: attnsim.Cluster("\33[2J"), attnsim.InputError, "cluster: '\\x1b[2J': expected a file or one of: "),
         ]
         for call, kind, message in cases:
@@ -148,6 +154,10 @@ class predictions(unittest.TestCase):
             p = attnsim.predict(self.cluster, self.layer, attnsim.Strategy("attention2d", grid=(4, 4)), by=by)
             expected = ask("predict", *self.flags, "--schedule", "attention2d", "--grid", "4x4", "--by", by)
             self.assertEqual(p.to_dict(), expected)
+        problem = expected.pop("problem")
+        self.assertEqual(problem.pop("pass"), p.pass_)
+        self.assertEqual({name: getattr(p.problem, name) for name in problem}, problem)
+        self.assertEqual((problem["seq"], problem["kv_heads"]), (2**17, 8))
         for name, value in expected.items():
             figure = getattr(p, name)
             if isinstance(figure, tuple):
@@ -268,7 +278,7 @@ class calibrations(unittest.TestCase):
     def test_bad_files_are_one_line(self):
         with self.assertRaises(attnsim.InputError) as caught:
             attnsim.calibrate("h200-sxm5", [("/nowhere.json", attnsim.Cluster("p5"))])
-        self.assertEqual(str(caught.exception), "/nowhere.json: cannot be read")
+        self.assertEqual(str(caught.exception), "/nowhere.json: cannot be read: No such file or directory")
 
 
 class stubs(unittest.TestCase):

@@ -29,6 +29,9 @@ prediction answer() {
   p.rate_per_device = flop_rate(3e12);
   p.bottleneck = {"nvlink", "a->b", 0.5};
   p.warnings = {"one", "two"};
+  p.problem = {
+      .batch = 2, .heads = 8, .kv_heads = 4, .sequence = 160, .window = 64, .documents = {96, 64}};
+  p.pass = pass_kind::forward;
   return p;
 }
 
@@ -43,7 +46,10 @@ TEST(figure_views, json_of_a_prediction) {
       R"("bytes_sent_per_rank":{"max":1048576,"mean":1000.5},"peak_memory_bytes":1073741824,)"
       R"("tflops_per_device":3.0,"tflop_per_device":6.0,)"
       R"("bottleneck":{"kind":"nvlink","name":"a->b","share":0.5},"feasible":true,)"
-      R"("warnings":["one","two"]})");
+      R"("warnings":["one","two"],)"
+      R"("problem":{"seq":160,"padding":0,"prefix":0,"kv_seq":0,"batch":2,"heads":8,"kv_heads":4,)"
+      R"("head_dim":128,"mask":"causal","window":64,"documents":[96,64],"dtype":"bf16",)"
+      R"("pass":"forward"}})");
 }
 
 TEST(figure_views, csv_has_a_column_a_value_and_no_lists) {

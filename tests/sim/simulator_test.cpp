@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model/config.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
@@ -234,6 +236,23 @@ TEST(simulator, records_every_operation_of_a_rank) {
   const placed_schedule i(c, ring_problem(4), ring(4), pass_kind::forward);
   const auto t = simulate(i, {.record = true});
   EXPECT_EQ(t.ranks[0].intervals.size(), i.program().program.size());
+}
+
+/// 96 steps of three operations, of every rank by itself.
+TEST(simulate, tells_how_many_operations_are_done) {
+  const auto c = star(96);
+  const placed_schedule i(c, ring_problem(96), ring(96), pass_kind::forward);
+  const auto all = 96 * i.program().program.size();
+  std::vector<std::size_t> told;
+  const auto t = simulate(i, {.merge_symmetric = false, .progress = [&](auto done, auto wanted) {
+                                EXPECT_EQ(wanted, all);
+                                told.push_back(done);
+                              }});
+  ASSERT_GT(told.size(), 2u);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_GT(told.front(), 0u);
+  EXPECT_LE(told.back(), all);
+  EXPECT_EQ(t.duration(), simulate(i).duration());
 }
 
 }  // namespace

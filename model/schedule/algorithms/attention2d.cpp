@@ -185,7 +185,8 @@ algorithm describe_attention2d() {
           .sends = attention2d_volume,
           .heads = algorithm::exchange::possible,
           .transposes = true,
-          .reduces = true};
+          .reduces = true,
+          .sends_partials = true};
 }
 
 }  // namespace attnsim

@@ -134,7 +134,8 @@ algorithm describe_attention2d_overlap() {
           .generate = attention2d_overlap,
           .sends = tile_volume,
           .heads = algorithm::exchange::possible,
-          .transposes = true};
+          .transposes = true,
+          .sends_partials = true};
 }
 
 }  // namespace attnsim

@@ -161,6 +161,7 @@ algorithm describe_mesh() {
           .generate = mesh,
           .sends = tile_volume,
           .heads = algorithm::exchange::possible,
+          .sends_partials = true,
           .weighs_blocks = true};
 }
 

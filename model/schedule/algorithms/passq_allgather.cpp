@@ -24,6 +24,7 @@ algorithm describe_passq_allgather() {
           .generate = passq_allgather,
           .refusal = one_row,
           .sends = attention2d_volume,
+          .sends_partials = true,
           .for_more_keys = true};
 }
 

@@ -48,6 +48,7 @@ algorithm describe_passq_ring() {
           .generate = passq_ring,
           .refusal = one_column,
           .sends = passq_ring_volume,
+          .sends_partials = true,
           .for_more_keys = true};
 }
 

@@ -60,8 +60,11 @@ struct algorithm {
   exchange heads = exchange::none;
   bool transposes =
       false;  ///< also has the transposed K/V order, on square grids; usual with striped tokens
-  bool reduces = false;        ///< reduces partial outputs as strategy::reduction says
-  bool weighs_blocks = false;  ///< wants strategy::block_cost
+  bool reduces = false;         ///< reduces partial outputs as strategy::reduction says
+  bool sends_partials = false;  ///< partial outputs travel, as strategy::partials says
+  bool sends_gradients = true;  ///< so do gradients, as strategy::gradients says
+  bool merges = true;           ///< a rank adds up partial outputs, as strategy::merges says
+  bool weighs_blocks = false;   ///< wants strategy::block_cost
   bool for_more_keys =
       false;  ///< than queries: a plan of all schedules leaves it out where there are not
   token_layout tokens = token_layout::zigzag;  ///< usual under a causal mask

@@ -141,7 +141,8 @@ algorithm describe_startrail() {
           .generate = startrail,
           .refusal = team_squared,
           .sends = startrail_volume,
-          .extents = extents};
+          .extents = extents,
+          .sends_partials = true};
 }
 
 }  // namespace attnsim

@@ -27,7 +27,8 @@ algorithm describe_tokenring() {
           .source = "arXiv 2412.20501",
           .generate = tokenring,
           .refusal = few_ranks,
-          .sends = tokenring_volume};
+          .sends = tokenring_volume,
+          .sends_partials = true};
 }
 
 }  // namespace attnsim

@@ -19,6 +19,8 @@ algorithm describe_ulysses() {
           .refusal = one_place,
           .sends = ring_volume,
           .heads = algorithm::exchange::all_ranks,
+          .sends_gradients = false,
+          .merges = false,
           .tokens = token_layout::contiguous};
 }
 
