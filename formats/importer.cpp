@@ -55,9 +55,10 @@ topology read_topology(const source& given_text, const settings& given, const st
                        std::span<const importer> all) {
   std::size_t other_fences = 0;
   const source from{given_text.name, inside_fence(given_text.text, other_fences)};
-  const auto& importer = find_importer(from, as, all);
+  const source plain{from.name, without_prompts(from.text)};
+  const auto& importer = find_importer(plain, as, all);
   try {
-    auto result = importer.read(from, given);
+    auto result = importer.read(importer.reads_prompts ? from : plain, given);
     const auto file = std::filesystem::path(from.name).filename().string();
     for (auto* list : {&result.said.read, &result.said.assumed, &result.said.missing}) {
       for (auto& line : *list) line = fmt::format("{}: {}", file, line);

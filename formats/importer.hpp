@@ -27,6 +27,8 @@ struct importer {
   std::string_view refuses;  ///< what is an error, besides text that breaks the format's grammar
   bool (*recognises)(std::string_view text);         ///< cheap: looks at the beginning
   topology (*read)(const source&, const settings&);  ///< throws input_error
+  bool reads_prompts =
+      false;  ///< of shells, whose commands say what is shown; else they are left out
 };
 
 /// All of the project, in the order in which they look at a text.
@@ -36,7 +38,7 @@ std::span<const importer> known_importers();
 std::string names_of(std::span<const importer>);
 
 /// Reads with the importer called `as`, or the first that recognises the text. A text with a markdown fence (```) is what
-/// stands in the first one. Throws input_error.
+/// stands in the first one, without shells' prompts. Throws input_error.
 topology read_topology(const source&, const settings&, const std::string& as = "",
                        std::span<const importer> = known_importers());
 

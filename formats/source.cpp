@@ -56,6 +56,16 @@ std::vector<text_line> lines_of(std::string_view text, char comment) {
   return lines;
 }
 
+std::string without_prompts(std::string_view text) {
+  std::string rest;
+  for (const auto line : split(text, '\n')) {
+    if (!is_prompt(line)) rest += line;
+    rest += '\n';
+  }
+  rest.pop_back();
+  return rest;
+}
+
 char first_letter(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n\f\v");
   return first == std::string_view::npos ? '\0' : text[first];

@@ -36,6 +36,9 @@ struct text_line {
 /// for no comments.
 std::vector<text_line> lines_of(std::string_view text, char comment = '\0');
 
+/// The text with blank lines for shells' prompts.
+std::string without_prompts(std::string_view text);
+
 /// The first letter that is no blank and no line's end; '\0': none.
 char first_letter(std::string_view text);
 

@@ -249,6 +249,7 @@ const importer importers::nvidia_smi{
         "matrix",
     .recognises = [](std::string_view text) { return has_smi_matrix(text); },
     .read = read_nvidia_smi,
+    .reads_prompts = true,
 };
 
 }  // namespace attnsim::formats

@@ -46,10 +46,7 @@ const std::map<std::string, noise> of_all{
     {"fence",
      [](const std::string& t) { return "My machine:\n\n```text\n" + t + "\n```\nWhat now?\n"; }},
     {"escapes",
-     [](const std::string& t) { return "\x1b[?2004l\x1b[1m" + t + "\x1b[0m\x1b]0;me@node1\a"; }}};
-
-/// Of what programs print on terminals.
-const std::map<std::string, noise> of_output{
+     [](const std::string& t) { return "\x1b[?2004l\x1b[1m" + t + "\x1b[0m\x1b]0;me@node1\a"; }},
     {"prompts",
      [](const std::string& t) { return "me@node1:~$ show topology\n" + t + "\nme@node1:~$ \n"; }},
     {"hard spaces", [](const std::string& t) { return replaced(t, " ", "\xc2\xa0"); }}};
@@ -65,9 +62,6 @@ const std::map<std::string, noise> of_matrices{
 std::map<std::string, noise> noises_of(const std::string& importer) {
   auto all = of_all;
   if (importer == "nvidia-smi") all.insert(of_matrices.begin(), of_matrices.end());
-  for (const auto* printed : {"nvidia-smi", "rocm-smi", "slurm", "ibnetdiscover", "htsim"}) {
-    if (importer == printed) all.insert(of_output.begin(), of_output.end());
-  }
   return all;
 }
 

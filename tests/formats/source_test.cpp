@@ -32,6 +32,11 @@ TEST(lines_of, leaves_out_prompts_of_shells) {
   EXPECT_EQ(lines[1].number, 6u);
 }
 
+TEST(without_prompts, keeps_the_numbers_of_lines) {
+  EXPECT_EQ(without_prompts("me@node1:~$ cat t.xml\n<a>\n$ \n</a>"), "\n<a>\n\n</a>");
+  EXPECT_EQ(without_prompts("cost: 5 $\n# a@b: c\n"), "cost: 5 $\n# a@b: c\n");
+}
+
 TEST(first_letter, is_no_blank) {
   EXPECT_EQ(first_letter(" \n\t{"), '{');
   EXPECT_EQ(first_letter(" \n"), '\0');
