@@ -96,6 +96,18 @@ crossing over_sequences(const cluster& c, const std::vector<prediction>& ranked,
   return result;
 }
 
+namespace {
+
+bool passes(const prediction& p) {
+  return !find_algorithm(p.chosen.schedule).whole_queries;
+}
+
+}  // namespace
+
+bool passes_any(const std::vector<prediction>& ranked) {
+  return std::any_of(ranked.begin(), ranked.end(), passes);
+}
+
 pass_crossing over_new_tokens(const cluster& c, const std::vector<prediction>& ranked) {
   constexpr int halvings = 8;
   const auto& asked = ranked[0].problem;
@@ -110,6 +122,7 @@ pass_crossing over_new_tokens(const cluster& c, const std::vector<prediction>& r
   for (const auto* name : {"keys", "queries", "both", "heads"})
     x.times.emplace_back(name, std::vector<seconds>(x.values.size()));
   for (const auto& p : ranked) {
+    if (!passes(p)) continue;
     auto& best = std::find_if(x.times.begin(), x.times.end(), [&](const auto& one) {
                    return one.first == passed_by(p.chosen);
                  })->second;

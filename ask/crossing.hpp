@@ -41,7 +41,10 @@ struct pass_crossing {
   std::optional<std::size_t> first_of_queries() const;
 };
 
-/// By the closed form.
+/// Whether any passes tokens to where others are: schedules that decode over a sharded cache do not.
+bool passes_any(const std::vector<prediction>& ranked);
+
+/// By the closed form, of those that do.
 pass_crossing over_new_tokens(const cluster&, const std::vector<prediction>& ranked);
 
 /// The best candidate of every schedule at the values that were asked for.

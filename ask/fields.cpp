@@ -218,8 +218,8 @@ const field table[] = {
                                           "ranks of a group that exchanges tokens for heads"),
     row<&question::tensor_parallel, parse_degree>("tp", field_group::strategy,
                                                   "tensor-parallel ranks: each has its heads of "
-                                                  "all tokens; their all-reduces are not counted",
-                                                  "1"),
+                                                  "all tokens; their all-reduces are not counted "
+                                                  "(default: 1; plan: any where schedules decode)"),
     row<&question::tokens, parse_token_layout>(
         "tokens", field_group::strategy,
         "contiguous, zigzag (of each document), zigzag-stream "

@@ -60,24 +60,52 @@ std::vector<std::string> schedules_of(const plan_request& request) {
   std::vector<std::string> names;
   const bool more_keys = request.problem.tokens(token_side::keys) > request.problem.sequence;
   for (const auto& a : algorithms()) {
-    if (more_keys || !a.for_more_keys) names.push_back(a.name);
+    const bool computes = !a.whole_queries || request.pass == pass_kind::forward;
+    if (computes && (more_keys || !a.for_more_keys)) names.push_back(a.name);
   }
   return names;
 }
 
-/// The layouts to try: any is as good as another under a full mask. Throws infeasible when the sequence fits none.
-std::vector<token_layout> layouts_of(const plan_request& request) {
+int places_of(const plan_request& request) {
+  return request.ranks / request.fixed.tensor_parallel;
+}
+
+/// The layouts to try, whether the sequence fits them or not: any is as good as another under a full mask.
+std::vector<token_layout> wanted_layouts(const plan_request& request) {
   std::vector<token_layout> layouts{token_layout::zigzag, token_layout::striped};
   if (!request.problem.documents.empty())
     layouts.insert(layouts.begin() + 1, token_layout::zigzag_stream);
   if (request.problem.mask == mask_kind::full) layouts = {token_layout::contiguous};
   if (request.fix_tokens) layouts = {request.fixed.tokens};
-  const auto& a = request.problem;
-  const auto nearest =
-      a.documents.empty() ? nearest_layout(a, layouts, request.ranks) : layouts.front();
-  std::erase_if(layouts, [&](token_layout l) { return !fits_layout(a, l, request.ranks); });
-  if (layouts.empty()) require_layout(a, nearest, request.ranks);
   return layouts;
+}
+
+/// Those that the sequence fits; whole queries go with any.
+std::vector<token_layout> layouts_of(const plan_request& request, const algorithm& of) {
+  auto layouts = wanted_layouts(request);
+  if (of.whole_queries) return {request.fix_tokens ? request.fixed.tokens : of.tokens};
+  std::erase_if(layouts, [&](token_layout l) {
+    return !fits_layout(request.problem, l, places_of(request));
+  });
+  return layouts;
+}
+
+void require_some_layout(const plan_request& request) {
+  const auto& a = request.problem;
+  const auto wanted = wanted_layouts(request);
+  const auto nearest =
+      a.documents.empty() ? nearest_layout(a, wanted, places_of(request)) : wanted.front();
+  require_layout(a, nearest, places_of(request));
+}
+
+/// Why the sequence fits no layout.
+std::string layout_refusal(const plan_request& request) {
+  try {
+    require_some_layout(request);
+  } catch (const infeasible& e) {
+    return e.what();
+  }
+  return "";
 }
 
 /// Placements that differ on this grid and cluster. Of tensor-parallel ranks, whose traffic is not modelled, none spreads
@@ -90,11 +118,23 @@ std::vector<std::string> placements_of(const plan_request& request, const rank_g
   return names;
 }
 
+/// Where queries are whole, heads are shared out by tensor parallelism, in every degree that is not asked for.
+std::vector<int> tensor_parallel_degrees(const algorithm& of, const plan_request& request) {
+  if (!of.whole_queries || request.fix_tensor_parallel) return {request.fixed.tensor_parallel};
+  std::vector<int> degrees;
+  for (int n = 1; n <= request.ranks; ++n) {
+    if (request.ranks % n == 0 && request.problem.kv_heads % n == 0) degrees.push_back(n);
+  }
+  return degrees;
+}
+
 /// The schedule with every Ulysses degree and grid.
-std::vector<strategy> grids(const std::string& schedule, const plan_request& request) {
+std::vector<strategy> grids(const std::string& schedule, const plan_request& request,
+                            int tensor_parallel) {
   std::vector<strategy> result;
   auto s = request.fixed;
   s.schedule = schedule;
+  s.tensor_parallel = tensor_parallel;
   const bool always_one_place = find_algorithm(schedule).heads == algorithm::exchange::all_ranks;
   const int places = request.ranks / s.tensor_parallel;
   for (const int degree : ulysses_degrees(s, request.problem, places)) {
@@ -117,12 +157,12 @@ token_layout first_layout(const std::vector<token_layout>& layouts, kv_order ord
   return order == kv_order::transposed && striped != layouts.end() ? *striped : layouts.front();
 }
 
-/// All strategies, but for the other layouts; those that an algorithm refuses go to `rejected`.
+/// Those of a schedule, but for the other layouts; those that it refuses go to `rejected`.
 void enumerate(std::vector<candidate>& result, const cluster& c, const plan_request& request,
-               int data_parallel, std::vector<rejection>& rejected) {
-  const auto layouts = layouts_of(request);
-  for (const auto& schedule : schedules_of(request)) {
-    for (auto s : grids(schedule, request)) {
+               int data_parallel, const algorithm& of, std::vector<rejection>& rejected) {
+  const auto layouts = layouts_of(request, of);
+  for (const int degree : tensor_parallel_degrees(of, request)) {
+    for (auto s : grids(of.name, request, degree)) {
       std::vector<std::string> places;
       for (const auto order : {kv_order::direct, kv_order::transposed}) {
         s.order = order;
@@ -141,6 +181,26 @@ void enumerate(std::vector<candidate>& result, const cluster& c, const plan_requ
   }
 }
 
+/// All strategies. Throws infeasible when no schedule has a layout that the sequence fits.
+void enumerate(std::vector<candidate>& result, const cluster& c, const plan_request& request,
+               int data_parallel, std::vector<rejection>& rejected) {
+  bool fits = false;
+  const auto refusal_of_layouts = layout_refusal(request);
+  for (const auto& schedule : schedules_of(request)) {
+    const auto& of = find_algorithm(schedule);
+    auto s = request.fixed;
+    s.schedule = schedule;
+    require_pass(s, request.pass);
+    if (layouts_of(request, of).empty()) {
+      rejected.push_back({s, refusal_of_layouts});
+      continue;
+    }
+    fits = true;
+    enumerate(result, c, request, data_parallel, of, rejected);
+  }
+  if (!fits) require_some_layout(request);
+}
+
 /// The candidates that are worth it in the layouts that they were not estimated in.
 std::vector<candidate> other_layouts(const std::vector<candidate>& estimated,
                                      const plan_request& request) {
@@ -157,7 +217,8 @@ std::vector<candidate> other_layouts(const std::vector<candidate>& estimated,
                        one.estimate <= of_schedule.at(one.chosen.schedule);
     const bool laid_out = one.chosen.rows * one.chosen.cols > 1;
     if (!close || !laid_out) continue;
-    for (const auto tokens : layouts_of(in_groups(request, one.data_parallel))) {
+    for (const auto tokens :
+         layouts_of(in_groups(request, one.data_parallel), find_algorithm(one.chosen.schedule))) {
       if (tokens == one.chosen.tokens) continue;
       result.push_back({.chosen = one.chosen, .data_parallel = one.data_parallel});
       result.back().chosen.tokens = tokens;
@@ -279,12 +340,13 @@ plan_request affordable(plan_request request) {
 void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
   constexpr int few_ranks = 256;
   const seconds limit = sorted.front().estimate * request.slack;
-  std::map<std::tuple<std::string, int, int, int>, std::size_t> of_grid;
+  std::map<std::tuple<std::string, int, int, int, int>, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
   std::size_t kept = 0;
   std::erase_if(sorted, [&](candidate& one) {
     const auto& s = one.chosen;
-    const bool among_grid = ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses}] <= request.per_grid;
+    const bool among_grid =
+        ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses, s.tensor_parallel}] <= request.per_grid;
     const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
     const bool close = one.estimate <= limit && kept < request.most;
     const bool keep = first_of_schedule || (among_grid && (close || kept < request.least));
@@ -301,7 +363,8 @@ bool same_result(const prediction& a, const prediction& b) {
 }
 
 bool same_grid(const strategy& a, const strategy& b) {
-  return a.schedule == b.schedule && a.rows == b.rows && a.cols == b.cols && a.ulysses == b.ulysses;
+  return a.schedule == b.schedule && a.rows == b.rows && a.cols == b.cols &&
+         a.ulysses == b.ulysses && a.tensor_parallel == b.tensor_parallel;
 }
 
 /// The best of each schedule and grid, best first.

@@ -27,7 +27,7 @@ struct plan_request {
   pass_kind pass = pass_kind::both;
   std::vector<std::string> schedules;  ///< empty: all
   strategy fixed{.ulysses = 0};        ///< fields that a flag has set; Ulysses degree 0: any
-  bool fix_tokens = false, fix_placement = false, fix_grid = false;
+  bool fix_tokens = false, fix_placement = false, fix_grid = false, fix_tensor_parallel = false;
   double layout_slack = 1.5;
   double slack = 1.25;
   std::size_t least = 12;

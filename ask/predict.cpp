@@ -253,6 +253,7 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
                    pass_kind pass, prediction_method by, const pass_simulator& simulated) {
   check(a);
   check(a, pass);
+  require_pass(s, pass);
   prediction p{.cluster = c.name,
                .ranks = ranks,
                .by = by,

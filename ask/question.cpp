@@ -13,6 +13,7 @@ namespace {
 
 /// Balanced under a causal mask; documents as frameworks lay them out.
 token_layout usual_tokens(const algorithm& of, const attention& a) {
+  if (of.whole_queries) return of.tokens;
   if (a.mask == mask_kind::full || of.tokens == token_layout::contiguous)
     return token_layout::contiguous;
   return a.documents.empty() ? of.tokens : token_layout::zigzag;
@@ -136,7 +137,7 @@ strategy wanted_strategy(const question& q, const attention& a) {
   s.kernel = q.kernel;
   if (q.grid) std::tie(s.rows, s.cols) = *q.grid;
   s.ulysses = static_cast<int>(q.ulysses.value_or(0));
-  s.tensor_parallel = static_cast<int>(q.tensor_parallel);
+  s.tensor_parallel = static_cast<int>(q.tensor_parallel.value_or(1));
   s.tokens = q.tokens.value_or(usual_tokens(described, a));
   s.placement = q.placement.value_or(described.placement);
   s.reduction = q.reduction.value_or(s.reduction);
@@ -167,6 +168,7 @@ plan_request plan_of(const question& q, const attention& problem, int ranks,
   request.fix_tokens = q.tokens.has_value();
   request.fix_placement = q.placement.has_value();
   request.fix_grid = q.grid.has_value();
+  request.fix_tensor_parallel = q.tensor_parallel.has_value();
   request.ranks = ranks;
   request.pass = q.pass;
   request.schedules = std::move(schedules);

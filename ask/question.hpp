@@ -46,7 +46,7 @@ struct question {
   std::optional<kv_order> order;
   std::optional<std::pair<int, int>> grid;
   std::optional<std::int64_t> ulysses;
-  std::int64_t tensor_parallel = 1;
+  std::optional<std::int64_t> tensor_parallel;
   std::optional<token_layout> tokens;
   std::optional<std::string> placement;
   std::string kernel;

@@ -72,7 +72,8 @@ void run(const plan_flags& flags) {
   auto result = plan(c, request, [&](auto done, auto wanted) { bar.show(done, wanted); });
   bar.end();
   std::optional<ask::pass_crossing> passing;
-  if (request.problem.prefix > 0) passing = ask::over_new_tokens(c, result.candidates);
+  if (request.problem.prefix > 0 && ask::passes_any(result.candidates))
+    passing = ask::over_new_tokens(c, result.candidates);
   if (result.candidates.size() > top) result.candidates.resize(top);
   if (!flags.report.empty())
     write_file("--report", flags.report, report::page_of(c, result).html());

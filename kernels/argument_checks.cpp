@@ -58,6 +58,13 @@ void check_merge(const token_shape& shape, const device_tensor& lse,
   check_types("merge", data_type::fp32, {{"lse", lse}, {"part_lse", part_lse}});
 }
 
+void check_weigh(const token_shape& shape, const device_tensor& part_lse, std::int64_t parts,
+                 std::int64_t own, const device_tensor& whole_lse) {
+  check(shape);
+  check_part(parts, own);
+  check_types("weigh", data_type::fp32, {{"part_lse", part_lse}, {"whole_lse", whole_lse}});
+}
+
 void check_delta(const token_shape& shape, const device_tensor& output,
                  const device_tensor& output_gradient, const device_tensor& delta) {
   check(shape);

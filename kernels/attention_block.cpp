@@ -59,4 +59,9 @@ void check(const token_shape& shape, std::int64_t parts) {
   }
 }
 
+void check_part(std::int64_t parts, std::int64_t part) {
+  if (part < 0 || part >= parts)
+    throw std::invalid_argument(fmt::format("weigh: there is no part {} of {}", part, parts));
+}
+
 }  // namespace attnsim::kernels

@@ -65,4 +65,7 @@ void check(const token_shape& shape);
 /// Also refuses to interleave `parts` runs of tokens if they don't divide them.
 void check(const token_shape& shape, std::int64_t parts);
 
+/// Refuses a part that is none of `parts`.
+void check_part(std::int64_t parts, std::int64_t part);
+
 }  // namespace attnsim::kernels

@@ -116,6 +116,12 @@ class backend {
                      const device_tensor& lse, const device_tensor& part,
                      const device_tensor& part_lse) = 0;
 
+  /// output becomes its weight in the whole of `parts` times itself, whole_lse the log-sum-exp of all, of which part_lse has
+  /// runs of tokens, run `own` its own: kernels/cpu/merge.hpp.
+  virtual void weigh(stream_id stream, const token_shape& shape, const device_tensor& output,
+                     const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
+                     const device_tensor& whole_lse) = 0;
+
   /// delta = <output, output_gradient> of each head of each token; both of one type.
   virtual void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
                      const device_tensor& output_gradient, const device_tensor& delta) = 0;

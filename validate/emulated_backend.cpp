@@ -41,6 +41,12 @@ void emulated_backend::merge(stream_id s, const token_shape& shape, const device
   if (!skips()) inner().merge(s, shape, output, lse, part, part_lse);
 }
 
+void emulated_backend::weigh(stream_id s, const token_shape& shape, const device_tensor& output,
+                             const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
+                             const device_tensor& whole_lse) {
+  if (!skips()) inner().weigh(s, shape, output, part_lse, parts, own, whole_lse);
+}
+
 void emulated_backend::delta(stream_id s, const token_shape& shape, const device_tensor& output,
                              const device_tensor& output_gradient, const device_tensor& result) {
   if (!skips()) inner().delta(s, shape, output, output_gradient, result);

@@ -142,6 +142,7 @@ class executor::pass {
   }
 
   void load(const operand& o, const shard_source& input, const token_set& tokens) {
+    if (tokens.empty()) return;
     const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads);
     const auto own = input(o.what, tokens, heads, local_.type(o));
     const auto rows = static_cast<std::size_t>(size(tokens) * e_.work_.problem().batch);

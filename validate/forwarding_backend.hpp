@@ -47,6 +47,11 @@ class forwarding_backend : public kernels::backend {
              const device_tensor& part_lse) override {
     inner_.merge(s, shape, output, lse, part, part_lse);
   }
+  void weigh(stream_id s, const token_shape& shape, const device_tensor& output,
+             const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
+             const device_tensor& whole_lse) override {
+    inner_.weigh(s, shape, output, part_lse, parts, own, whole_lse);
+  }
   void delta(stream_id s, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& result) override {
     inner_.delta(s, shape, output, output_gradient, result);

@@ -35,6 +35,8 @@ void local_operations::enqueue(stream_id stream, std::size_t op) {
       return attend(stream, o);
     case op_kind::merge:
       return merge(stream, o);
+    case op_kind::weigh:
+      return weigh(stream, o);
     case op_kind::accumulate:
       return accumulate(stream, o);
     case op_kind::delta:
@@ -223,6 +225,14 @@ void local_operations::merge(stream_id stream, const operation& op) {
     device_.merge(stream, shape(o), sum, whole(lse), parts[i], statistics.at(i));
   }
   if (in_place) device_.cast(stream, shape(o), whole(o), sum);
+}
+
+void local_operations::weigh(stream_id stream, const operation& op) {
+  const auto& o = find(op.writes, tensor::o);
+  const auto& lse = find(op.reads, tensor::lse);
+  const auto& grid = work_.program().grid;
+  device_.weigh(stream, shape(o), whole(o), whole(lse), grid.extent_of(lse.at.copies),
+                grid.place_in_group(rank_, lse.at.copies), whole(find(op.writes, tensor::lse)));
 }
 
 void local_operations::accumulate(stream_id stream, const operation& op) {

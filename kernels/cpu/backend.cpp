@@ -90,6 +90,9 @@ class cpu_backend final : public backend {
   void merge(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& lse, const device_tensor& part,
              const device_tensor& part_lse) override;
+  void weigh(stream_id stream, const token_shape& shape, const device_tensor& output,
+             const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
+             const device_tensor& whole_lse) override;
   void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& delta) override;
   void accumulate(stream_id stream, const token_shape& shape, const device_tensor& sum,
@@ -148,6 +151,18 @@ void cpu_backend::merge(stream_id stream, const token_shape& shape, const device
                  cpu::merge(shape, typed<A>(output), typed<float>(lse), typed<const T>(part),
                             typed<const float>(part_lse));
                });
+  });
+}
+
+void cpu_backend::weigh(stream_id stream, const token_shape& shape, const device_tensor& output,
+                        const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
+                        const device_tensor& whole_lse) {
+  check_weigh(shape, part_lse, parts, own, whole_lse);
+  call(stream, [=] {
+    with_type(output.type, [&]<typename T>(std::type_identity<T>) {
+      cpu::weigh(shape, typed<T>(output), typed<const float>(part_lse), parts, own,
+                 typed<float>(whole_lse));
+    });
   });
 }
 

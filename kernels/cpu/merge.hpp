@@ -17,4 +17,11 @@ template <typename Accumulator, typename T>
 void merge(const token_shape& shape, tensor_view<Accumulator> output, tensor_view<float> lse,
            tensor_view<const T> part, tensor_view<const float> part_lse);
 
+/// whole_lse = the log-sum-exp of all parts, output *= exp(part_lse of part `own` - whole_lse): then a sum of the parts' outputs
+/// is the whole's. `part_lse` has `parts` runs of the shape's tokens, one after the other. A part that saw nothing becomes 0.
+/// Errors as merge(); std::invalid_argument unless 0 <= own < parts.
+template <typename T>
+void weigh(const token_shape& shape, tensor_view<T> output, tensor_view<const float> part_lse,
+           std::int64_t parts, std::int64_t own, tensor_view<float> whole_lse);
+
 }  // namespace attnsim::kernels::cpu

@@ -98,6 +98,10 @@ void row_dot(const extents& shape, const tensor& d_o, const tensor& o, tensor_vi
 void merge(const extents& shape, const tensor& o, tensor_view<float> l, const tensor& part,
            tensor_view<const float> part_l, stream queue);
 
+/// L <- log-sum-exp of the `parts` runs of tokens in part_l, O <- exp(part_l of run `own` - L) O.
+void weigh(const extents& shape, const tensor& o, tensor_view<const float> part_l,
+           std::int64_t parts, std::int64_t own, tensor_view<float> l, stream queue);
+
 /// to <- to + from.
 void accumulate(const extents& shape, const tensor& to, const tensor& from, stream queue);
 

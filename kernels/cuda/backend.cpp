@@ -251,6 +251,14 @@ void gpu::merge(stream_id stream, const token_shape& shape, const device_tensor&
               typed<const float>(part_lse), at(stream));
 }
 
+void gpu::weigh(stream_id stream, const token_shape& shape, const device_tensor& output,
+                const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
+                const device_tensor& whole_lse) {
+  check_weigh(shape, part_lse, parts, own, whole_lse);
+  cuda::weigh(to_extents(shape), to_tensor(output), typed<const float>(part_lse), parts, own,
+              typed<float>(whole_lse), at(stream));
+}
+
 void gpu::delta(stream_id stream, const token_shape& shape, const device_tensor& output,
                 const device_tensor& output_gradient, const device_tensor& delta) {
   check_delta(shape, output, output_gradient, delta);

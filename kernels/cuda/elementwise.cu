@@ -1,4 +1,4 @@
-// The memory-bound kernels: merge, row products, sums, copies, token orders, backward's prologue and epilogue. A thread
+// The memory-bound kernels: merge, weights, row products, sums, copies, token orders, backward's prologue and epilogue. A thread
 // moves 8 elements (16 bytes of bf16); element types are told apart at run time, which costs nothing beside the memory.
 #include <algorithm>
 
@@ -164,6 +164,33 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+/// Every lane of a row adds up all parts' exp(L).
+__global__ void __launch_bounds__(threads)
+    weigh_run(sizes s, operand o, operand part_l, int parts, int own, operand l, int lanes) {
+  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
+  if (group >= s.batch * s.tokens * s.heads) return;
+  const int lane = threadIdx.x % lanes;
+  const int head = static_cast<int>(group % s.heads);
+  const int batch = static_cast<int>(group / s.heads / s.tokens);
+  const std::int64_t token = group / s.heads % s.tokens;
+  const auto of_part = [&](int part) {
+    return *part_l.statistic(batch, part * s.tokens + token, head);
+  };
+  float high = -INFINITY, sum = 0.f;
+  for (int part = 0; part < parts; ++part) high = fmaxf(high, of_part(part));
+  for (int part = 0; part < parts && high > -INFINITY; ++part) sum += __expf(of_part(part) - high);
+  const float whole = sum > 0 ? high + __logf(sum) : -INFINITY;
+  const float factor = of_part(own) > -INFINITY ? __expf(of_part(own) - whole) : 0.f;
+  if (lane == 0) *l.statistic(batch, token, head) = whole;
+  for (int chunk = lane; chunk < s.chunks; chunk += lanes) {
+    float x[8];
+    o.load(x, batch, token, head, chunk * 8);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) x[e] = factor > 0 ? x[e] * factor : 0.f;
+    o.store(x, batch, token, head, chunk * 8);
+  }
+}
+
 /// O = dO delta / |dO|^2 by a group of lanes a row, 8 elements a lane.
 __global__ void __launch_bounds__(threads)
     output_with_delta_run(sizes s, operand d_o, operand delta, operand o, int lanes) {
@@ -269,6 +296,15 @@ void merge(const extents& shape, const tensor& o, tensor_view<float> l, const te
   if (r.blocks == 0) return;
   merge_run<<<r.blocks, threads, 0, queue>>>(r.s, o, l, part, part_l, r.lanes);
   check(cudaGetLastError(), "merge");
+}
+
+void weigh(const extents& shape, const tensor& o, tensor_view<const float> part_l,
+           std::int64_t parts, std::int64_t own, tensor_view<float> l, stream queue) {
+  const row_launch r = rows_of(shape);
+  if (r.blocks == 0) return;
+  weigh_run<<<r.blocks, threads, 0, queue>>>(r.s, o, part_l, static_cast<int>(parts),
+                                             static_cast<int>(own), l, r.lanes);
+  check(cudaGetLastError(), "weigh");
 }
 
 void output_with_delta(const extents& shape, const tensor& d_o, tensor_view<const float> delta,

@@ -36,6 +36,13 @@ head_range share_of(const head_range& all, std::int64_t parts, std::int64_t plac
   return {all.first_query + key * group + queries.first, queries.count, all.first_key + key, 1};
 }
 
+head_range query_share_of(const head_range& all, std::int64_t parts, std::int64_t place) {
+  auto share = all;
+  share.queries /= parts;
+  share.first_query += place * share.queries;
+  return share;
+}
+
 bool can_share(const head_range& all, std::int64_t parts) {
   return parts <= all.keys || (parts % all.keys == 0 && parts <= all.queries);
 }

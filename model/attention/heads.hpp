@@ -23,6 +23,9 @@ head_range all_heads(const attention&);
 /// differ by one at most, the first are the largest. Precondition: can_share.
 head_range share_of(const head_range&, std::int64_t parts, std::int64_t place);
 
+/// The same of the query heads alone, of all key heads. Precondition: as many a part.
+head_range query_share_of(const head_range&, std::int64_t parts, std::int64_t place);
+
 /// Every part gets a head.
 bool can_share(const head_range&, std::int64_t parts);
 

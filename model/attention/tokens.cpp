@@ -135,6 +135,37 @@ tile make_tile(const placed_range& q, const placed_range& k, const attention& a)
   return t;
 }
 
+/// The range from its `first`-th token on.
+placed_range from(const placed_range& r, std::int64_t first) {
+  auto rest = r;
+  rest.tokens.first += first * r.tokens.stride;
+  rest.tokens.count -= first;
+  rest.offset += first * r.step;
+  return rest;
+}
+
+placed_range up_to(placed_range r, std::int64_t count) {
+  r.tokens.count = count;
+  return r;
+}
+
+/// Calls for keys after a prefix, of another stride than the queries: one with all keys that every query sees, and where few
+/// are left, one with each of them.
+bool append_few_calls(std::vector<tile>& tiles, const placed_range& q, const placed_range& k,
+                      const attention& a) {
+  if (a.prefix == 0 || a.window > 0) return false;
+  const auto seen_by_all = count_before(k.tokens, q.tokens.first + 1);
+  const auto seen = count_before(k.tokens, last(q.tokens) + 1);
+  if (seen - seen_by_all >= std::min(q.tokens.count, k.tokens.stride)) return false;
+  if (seen_by_all > 0) tiles.push_back(make_tile(q, up_to(k, seen_by_all), a));
+  for (auto i = seen_by_all; i < seen; ++i) {
+    const auto key = up_to(from(k, i), 1);
+    const auto before = count_before(q.tokens, key.tokens.first);
+    tiles.push_back(make_tile(from(q, before), key, a));
+  }
+  return true;
+}
+
 /// Appends the calls for one pair of ranges.
 void append_tiles(std::vector<tile>& tiles, const placed_range& q, const placed_range& k,
                   const attention& a, bool staircase) {
@@ -143,6 +174,8 @@ void append_tiles(std::vector<tile>& tiles, const placed_range& q, const placed_
   const auto query_stride = q.tokens.stride, key_stride = k.tokens.stride;
   if (!t.mask.causal || staircase || query_stride == key_stride) {
     tiles.push_back(t);
+  } else if (append_few_calls(tiles, q, k, a)) {
+    return;
   } else if (query_stride > key_stride && query_stride % key_stride == 0) {
     for (const auto& part : split(k, query_stride / key_stride))
       append_tiles(tiles, q, part, a, staircase);
@@ -344,6 +377,22 @@ token_set keys_of(token_layout layout, const attention& a, std::int64_t chunks,
   auto all = tokens_of(layout, a.prefix, chunks, chunk);
   all.insert(all.end(), own.begin(), own.end());
   return joined(all);
+}
+
+std::int64_t cache_shard_tokens(token_layout layout, const attention& a, std::int64_t chunks) {
+  const auto unit = layout_unit(layout, chunks);
+  return (a.tokens(token_side::keys) + unit - 1) / unit * unit / chunks;
+}
+
+token_set cache_shard(token_layout layout, const attention& a, std::int64_t chunks,
+                      std::int64_t chunk) {
+  token_set all;
+  const auto longest = cache_shard_tokens(layout, a, chunks);
+  for (auto r : tokens_of(layout, longest * chunks, chunks, chunk)) {
+    r.count = count_before(r, a.tokens(token_side::keys));
+    if (r.count > 0) all.push_back(r);
+  }
+  return all;
 }
 
 token_set all_tokens(const attention& a, token_side side) {

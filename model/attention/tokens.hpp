@@ -52,6 +52,12 @@ token_set tokens_of(token_layout, const attention&, std::int64_t chunks, std::in
 /// its shard of the other sequence. Precondition: each is a multiple of layout_unit.
 token_set keys_of(token_layout, const attention&, std::int64_t chunks, std::int64_t chunk);
 
+/// The keys of chunk `chunk` where they, the prefix and the sequence, are laid out as one and need not be a multiple of
+/// layout_unit: the last chunks are shorter.
+token_set cache_shard(token_layout, const attention&, std::int64_t chunks, std::int64_t chunk);
+/// Tokens of the longest.
+std::int64_t cache_shard_tokens(token_layout, const attention&, std::int64_t chunks);
+
 /// All of a side, in order.
 token_set all_tokens(const attention&, token_side);
 

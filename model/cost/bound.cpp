@@ -90,7 +90,7 @@ double time_bound::computation(const strategy& s, int ranks, pass_kind pass) con
 /// A full mask gives every rank the same work, and zigzag where each attends to all keys.
 bool time_bound::equal_work(const strategy& s) const {
   const auto& a = attention_;
-  if (a.padding != 0 || a.window != 0) return false;
+  if (a.padding != 0 || a.window != 0 || find_algorithm(s.schedule).whole_queries) return false;
   const bool whole = a.documents.empty();
   const bool zigzag =
       s.tokens == token_layout::zigzag || (whole && s.tokens == token_layout::zigzag_stream);

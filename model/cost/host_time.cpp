@@ -25,8 +25,9 @@ seconds of_local(const placed_schedule& i, std::size_t index, int rank) {
              (calls.count - calls.additions) * host.copy;
     case op_kind::merge:
       return calls.additions * merge;
+    case op_kind::weigh:
     case op_kind::accumulate:
-      return calls.additions * host.add;
+      return std::max(calls.additions, 1) * host.add;
     case op_kind::copy:
       return static_cast<double>(tensors(op.writes)) * host.copy;
     default:

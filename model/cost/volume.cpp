@@ -6,6 +6,11 @@
 namespace attnsim {
 namespace {
 
+/// Where queries are whole, so is the chunk of each rank.
+std::int64_t query_places(const strategy& s) {
+  return find_algorithm(s.schedule).whole_queries ? 1 : std::int64_t{s.rows} * s.cols;
+}
+
 struct chunk_sizes {
   attention problem;
   std::int64_t queries, keys;  ///< tokens
@@ -19,7 +24,7 @@ struct chunk_sizes {
 /// The largest of any rank, as buffers have room for it.
 chunk_sizes sizes_of(const strategy& s, const attention& a) {
   const auto places = std::int64_t{s.rows} * s.cols;
-  return {a, a.sequence / places, a.tokens(token_side::keys) / places,
+  return {a, a.sequence / query_places(s), a.tokens(token_side::keys) / places,
           share_of(share_of(all_heads(a), s.tensor_parallel, 0), s.ulysses, 0)};
 }
 
@@ -28,7 +33,8 @@ chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass
   if (pass == pass_kind::forward) {
     return {.queries = chunk.of(tensor::q),
             .keys = keys,
-            .row_results = chunk.of(tensor::o, s.partials) + chunk.of(tensor::lse)};
+            .row_results = chunk.of(tensor::o, s.partials) + chunk.of(tensor::lse),
+            .statistics = chunk.of(tensor::lse)};
   }
   return {.queries = chunk.of(tensor::q) + chunk.of(tensor::d_o) + chunk.of(tensor::lse) +
                      chunk.of(tensor::delta),

@@ -152,25 +152,31 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
   check(a);
   attnsim::check(a, s.pass);
   const int parts = s.grid.extent_of(s.head_axis);
-  require_layout(a, layout, s.chunk_total(), parts);
+  if (!s.whole_queries) require_layout(a, layout, s.chunk_total(), parts);
   const auto all = all_heads(a);
-  if (!can_share(all, s.tensor_parallel) ||
-      !can_share(share_of(all, s.tensor_parallel, 0), parts)) {
+  const auto can_exchange = [&](const head_range& own) {
+    return s.whole_queries ? own.queries % parts == 0 : can_share(own, parts);
+  };
+  if (!can_share(all, s.tensor_parallel) || !can_exchange(share_of(all, s.tensor_parallel, 0))) {
     throw infeasible(
         asked("ulysses"), std::to_string(parts),
         fmt::format("{} query and {} K/V heads over {} tensor-parallel ranks can't be shared",
                     a.heads, a.kv_heads, s.tensor_parallel));
   }
   even_heads_ = shares_evenly(all, s.tensor_parallel) &&
-                shares_evenly(share_of(all, s.tensor_parallel, 0), parts);
+                (s.whole_queries || shares_evenly(share_of(all, s.tensor_parallel, 0), parts));
+  equal_shards_ =
+      !s.whole_queries || a.tokens(token_side::keys) % layout_unit(layout, s.chunk_total()) == 0;
   for (const auto form : {head_form::all, head_form::share, head_form::dealt})
     slot_heads_[static_cast<std::size_t>(form)] = heads(0, form);
 }
 
 std::int64_t workload::chunk_tokens(token_side side) const {
   const auto& a = attention_;
+  if (side == token_side::keys && schedule_->whole_queries)
+    return cache_shard_tokens(layout_, a, schedule_->chunk_total());
   const bool others = side == token_side::keys && a.kv_sequence > 0;
-  return (others ? a.kv_sequence : a.sequence) / schedule_->chunk_total();
+  return (others ? a.kv_sequence : a.sequence) / schedule_->chunk_total(side);
 }
 
 int workload::slot_total() const {
@@ -179,7 +185,7 @@ int workload::slot_total() const {
 
 std::int64_t workload::cached_tokens(head_form form) const {
   const bool stays_here = exchanges_heads() == (form == head_form::share);
-  return stays_here ? attention_.prefix / slot_total() : 0;
+  return stays_here && !schedule_->whole_queries ? attention_.prefix / slot_total() : 0;
 }
 
 operands workload::caches() const {
@@ -200,6 +206,10 @@ token_set workload::cached_tokens(int rank, const operand& o) const {
 
 /// Consecutive chunks along the head axis are the parts of one slot.
 token_set workload::tokens_of_slot(const attention& a, token_side side, int slot) const {
+  if (schedule_->whole_queries) {
+    return side == token_side::keys ? cache_shard(layout_, a, schedule_->chunk_total(), slot)
+                                    : all_tokens(a, side);
+  }
   return side == token_side::keys ? keys_of(layout_, a, slot_total(), slot)
                                   : attnsim::tokens_of(layout_, a, slot_total(), slot);
 }
@@ -215,7 +225,7 @@ token_set workload::tokens_of_chunk(const attention& a, token_side side, int chu
 }
 
 token_set workload::home_tokens(int rank, token_side side) const {
-  return tokens_of_chunk(attention_, side, schedule_->chunk_of(rank));
+  return tokens_of_chunk(attention_, side, schedule_->chunk_of(rank, side));
 }
 
 token_set workload::tokens(int rank, const operand& o) const {
@@ -240,7 +250,8 @@ head_range workload::heads(int rank, head_form form, int slot) const {
   const auto own = share_of(all_heads(attention_), s.tensor_parallel, rank % s.tensor_parallel);
   if (form == head_form::all) return own;
   const int place = form == head_form::dealt ? slot : s.grid.place_in_group(rank, s.head_axis);
-  return share_of(own, s.grid.extent_of(s.head_axis), place);
+  const int parts = s.grid.extent_of(s.head_axis);
+  return s.whole_queries ? query_share_of(own, parts, place) : share_of(own, parts, place);
 }
 
 std::int64_t workload::heads_of_slot(tensor t, head_form form) const {
@@ -308,7 +319,7 @@ bool workload::lays_out_each_document(const operation& op) const {
            schedule_->buffer_of(o).heads == head_form::share;
   };
   return layout_ == token_layout::zigzag && !attention_.documents.empty() &&
-         attention_.padding == 0 && whole(find(op.reads, tensor::q)) &&
+         !schedule_->whole_queries && attention_.padding == 0 && whole(find(op.reads, tensor::q)) &&
          whole(find(op.reads, tensor::k));
 }
 
@@ -322,6 +333,7 @@ std::vector<tile> workload::counted_tiles(const operation& op, int rank) const {
 
 int workload::tile_variant(const operation& op, int rank) const {
   if (same_on_all_ranks()) return 0;
+  if (schedule_->whole_queries) return -1;
   const bool alike = attention_.documents.empty() ||
                      (layout_ == token_layout::zigzag && attention_.mask == mask_kind::causal);
   const bool plain = attention_.padding == 0 && attention_.window == 0 && alike && even_heads_;
@@ -365,7 +377,7 @@ memory_calls workload::memory_calls_of(const operation& op) const {
   for (const auto* list : {&op.reads, &op.writes}) {
     for (const auto& o : *list) use.traffic += bytes(o);
   }
-  use.count = static_cast<int>(op.writes.size());
+  use.count = op.kind == op_kind::weigh ? 1 : static_cast<int>(op.writes.size());
   if (op.kind != op_kind::merge && op.kind != op_kind::accumulate) return use;
   const bool in_place = op.kind == op_kind::merge && merges_in_place(op);
   for (const auto& sum : op.writes) {

@@ -36,7 +36,7 @@ class workload {
  public:
   /// `staircase`: the kernel takes masks with different strides on both sides (device.hpp). Throws infeasible when the
   /// sequence, or the prefix or the other sequence of its keys, is not a multiple of the layout's unit; says which padding
-  /// would do.
+  /// would do. With whole queries keys need not be one.
   workload(const schedule&, const attention&, token_layout, bool staircase,
            merge_kind = merge_kind::fused);
 
@@ -45,7 +45,7 @@ class workload {
   token_layout layout() const { return layout_; }
   int ranks() const { return schedule_->grid.ranks(); }
 
-  /// Tokens of a chunk, those of the sequence alone.
+  /// Tokens of a chunk, those of the sequence alone; keys of whole queries with the prefix, of the longest chunk.
   std::int64_t chunk_tokens(token_side = token_side::queries) const;
   /// Of a cached prefix, those in each slot of keys and values, before the sequence's. Where heads are exchanged a rank keeps
   /// its share of the heads of the whole group's prefix, and only the sequence's tokens are exchanged.
@@ -86,7 +86,7 @@ class workload {
   /// All ranks have the same tiles in every operation: nothing is masked, and all have as many heads.
   bool same_on_all_ranks() const {
     return attention_.mask == mask_kind::full && attention_.padding == 0 &&
-           attention_.documents.empty() && even_heads_;
+           attention_.documents.empty() && even_heads_ && equal_shards_;
   }
 
   /// A local operation on the device's memory: merge, accumulate, delta, copy. The first partial result is copied, the others
@@ -122,7 +122,7 @@ class workload {
   bool lays_out_each_document(const operation&) const;
   /// Documents are one call: with the tokens of all of them.
   tile packed_as(const operation&, tile) const;
-  bool exchanges_heads() const { return schedule_->head_axis != 0; }
+  bool exchanges_heads() const { return schedule_->head_axis != 0 && !schedule_->whole_queries; }
   int slot_total() const;
   token_set tokens(const attention&, int rank, const operand&) const;
   token_set tokens_of_chunk(const attention&, token_side, int chunk) const;
@@ -134,6 +134,7 @@ class workload {
   bool staircase_;
   merge_kind merges_;
   bool even_heads_;
+  bool equal_shards_;  ///< all ranks have as many keys
   document_kinds documents_;
   document_lengths lengths_;
   std::array<head_range, 3> slot_heads_;  ///< the largest share of any rank, by form

@@ -22,9 +22,10 @@ constexpr name_table<tensor, 10> tensors{{{tensor::q, "q"},
                                           {tensor::d_k, "d_k"},
                                           {tensor::d_v, "d_v"}}};
 
-constexpr name_table<op_kind, 11> kinds{{{op_kind::attention, "attention"},
+constexpr name_table<op_kind, 12> kinds{{{op_kind::attention, "attention"},
                                          {op_kind::attention_backward, "attention_backward"},
                                          {op_kind::merge, "merge"},
+                                         {op_kind::weigh, "weigh"},
                                          {op_kind::accumulate, "accumulate"},
                                          {op_kind::delta, "delta"},
                                          {op_kind::copy, "copy"},
@@ -92,12 +93,12 @@ void share_buffers(schedule& s) {
       ending[life.last].push_back(static_cast<int>(b));
     }
   }
-  using form = std::tuple<tensor, precision, axis_set>;
+  using form = std::tuple<tensor, precision, axis_set, head_form>;
   std::map<form, std::vector<int>> free;  // oldest first
   for (std::size_t i = 0; i < s.program.size(); ++i) {
     for (const int b : starting[i]) {
       const auto& wanted = s.buffers[static_cast<std::size_t>(b)];
-      auto& available = free[{wanted.what, wanted.format, wanted.slots}];
+      auto& available = free[{wanted.what, wanted.format, wanted.slots, wanted.heads}];
       auto& name = renamed[static_cast<std::size_t>(b)];
       if (available.empty()) {
         name = static_cast<int>(kept.size());
@@ -109,7 +110,8 @@ void share_buffers(schedule& s) {
     }
     for (const int b : ending[i]) {
       const auto& done = s.buffers[static_cast<std::size_t>(b)];
-      free[{done.what, done.format, done.slots}].push_back(renamed[static_cast<std::size_t>(b)]);
+      free[{done.what, done.format, done.slots, done.heads}].push_back(
+          renamed[static_cast<std::size_t>(b)]);
     }
   }
   s.buffers = std::move(kept);
@@ -163,7 +165,8 @@ operands inputs_of(const schedule& s) {
   return result;
 }
 
-int schedule::chunk_of(int rank) const {
+int schedule::chunk_of(int rank, token_side side) const {
+  if (whole_queries && side == token_side::queries) return 0;
   if (!column_major_chunks) return rank / tensor_parallel;
   const int column_major = grid.coordinate(rank, 1) * grid.extent(0) + grid.coordinate(rank, 0);
   return column_major * grid.extent_of(head_axis) + grid.place_in_group(rank, head_axis);
@@ -171,7 +174,7 @@ int schedule::chunk_of(int rank) const {
 
 int schedule::chunk_of_slot(int home, const operand& o) const {
   const bool share = buffer_of(o).heads == head_form::share;
-  return chunk_of(share ? grid.first_in_group(home, head_axis) : home);
+  return chunk_of(share ? grid.first_in_group(home, head_axis) : home, side_of(o.what));
 }
 
 int schedule::first_chunk(int rank, const operand& o) const {
@@ -244,27 +247,37 @@ int schedule_builder::new_buffer(buffer b) {
   return static_cast<int>(result_.buffers.size()) - 1;
 }
 
-operands schedule_builder::own(const std::vector<tensor>& list, precision format, position at) {
+void schedule_builder::use_whole_queries(axis_set axis) {
+  result_.whole_queries = true;
+  result_.head_axis = axis;
+}
+
+operands schedule_builder::own(const std::vector<tensor>& list, precision format, position at,
+                               head_form heads) {
   operands result;
   for (const auto t : list) {
-    result.push_back({new_buffer({.what = t, .format = format, .resident = true}), 0, 1, t, at});
+    const int b = new_buffer({.what = t, .format = format, .resident = true, .heads = heads});
+    result.push_back({b, 0, 1, t, at});
   }
   return result;
 }
 
-operands schedule_builder::chunk(const std::vector<tensor>& list, position at, precision format) {
+operands schedule_builder::chunk(const std::vector<tensor>& list, position at, precision format,
+                                 head_form heads) {
   operands result;
-  for (const auto t : list)
-    result.push_back({new_buffer({.what = t, .format = format}), 0, 1, t, at});
+  for (const auto t : list) {
+    const int b = new_buffer({.what = t, .format = format, .heads = heads});
+    result.push_back({b, 0, 1, t, at});
+  }
   return result;
 }
 
 operands schedule_builder::gathered(const std::vector<tensor>& list, axis_set axes, position at,
-                                    precision format) {
+                                    precision format, head_form heads) {
   if (at.copies == 0) at.gathered |= axes;
   operands result;
   for (const auto t : list) {
-    const int b = new_buffer({.what = t, .format = format, .slots = axes});
+    const int b = new_buffer({.what = t, .format = format, .slots = axes, .heads = heads});
     result.push_back({b, 0, result_.grid.extent_of(axes), t, at});
   }
   return result;

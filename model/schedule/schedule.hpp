@@ -63,8 +63,8 @@ enum class precision {
 
 /// Which heads a buffer's slots hold, of the heads of the rank's tensor-parallel share.
 enum class head_form {
-  all,    ///< all, of one chunk
-  share,  ///< the rank's share along the head axis, of the chunks of all ranks along it
+  all,  ///< all, of one chunk
+  share,  ///< the rank's share along the head axis, of the chunks of all ranks along it; of whole queries
   dealt,  ///< a slot a share, of one chunk: what an all-to-all along the head axis sends or receives
 };
 
@@ -96,9 +96,10 @@ enum class op_kind {
   attention,           ///< q, k, v -> o, lse: partial attention of the rows to these keys
   attention_backward,  ///< q, k, v, d_o, lse, delta -> d_q, d_k, d_v: the block's contributions
   merge,               ///< two or more partial (o, lse) -> (o, lse), by log-sum-exp
-  accumulate,          ///< two gradients -> their sum
-  delta,               ///< d_o, o -> delta: rowsum(d_o * o)
-  copy,                ///< into another place, number format, slot order or token order
+  weigh,  ///< partial o, lse of all parts -> o times its weight, lse of the whole: then a sum of the parts' o is the whole's
+  accumulate,  ///< two gradients -> their sum
+  delta,       ///< d_o, o -> delta: rowsum(d_o * o)
+  copy,        ///< into another place, number format, slot order or token order
   shift,  ///< sends to the rank `distance` further along each of `axes`, receives from the opposite one
   transpose,       ///< exchanges with the rank at swapped coordinates; nothing on the diagonal
   all_gather,      ///< over `axes`
@@ -134,25 +135,31 @@ struct schedule {
   pass_kind pass = pass_kind::forward;  ///< forward or backward
   bool column_major_chunks =
       false;  ///< rank (r, c) is the home of chunk c * R + r, not r * C + c (Attention2D)
+  /// Queries are not cut, as when few tokens are decoded: they and their results are one chunk, of which all ranks are homes.
+  /// Keys are sharded as ever.
+  bool whole_queries = false;
   axis_set head_axis =
-      0;  ///< along it all-to-alls exchange tokens for heads; the last axis but for:
+      0;  ///< along it all-to-alls exchange tokens for heads; with whole queries, partial results of heads
   int tensor_parallel = 1;  ///< extent of the last axis if not 1: same tokens, each rank its heads
   std::vector<std::string> streams;  ///< stream 0 is the compute stream
   std::vector<buffer> buffers;
   std::vector<operation> program;
 
-  /// In how many chunks each side's tokens are: one a rank, but for tensor parallelism.
+  /// In how many chunks the keys' tokens are: one a rank, but for tensor parallelism. The same of a side.
   int chunk_total() const { return grid.ranks() / tensor_parallel; }
+  int chunk_total(token_side side) const {
+    return whole_queries && side == token_side::queries ? 1 : chunk_total();
+  }
   /// How many chunks a slot of this form holds.
   int chunks_in_slot(head_form form) const {
-    return form == head_form::share ? grid.extent_of(head_axis) : 1;
+    return form == head_form::share && !whole_queries ? grid.extent_of(head_axis) : 1;
   }
   const buffer& buffer_of(const operand& o) const {
     return buffers[static_cast<std::size_t>(o.buffer)];
   }
 
-  /// The chunk of which `rank` is the home.
-  int chunk_of(int rank) const;
+  /// The chunk of a side of which `rank` is the home.
+  int chunk_of(int rank, token_side) const;
   /// The chunks that an operand holds on `rank`, in memory order.
   std::vector<int> chunks(int rank, const operand&) const;
   /// The first chunk of each slot: a slot's chunks are consecutive. And of the first slot.
@@ -181,15 +188,19 @@ class schedule_builder {
   pass_kind pass() const { return result_.pass; }
   int stream(const std::string& name);
   void use_column_major_chunks() { result_.column_major_chunks = true; }
+  /// Ranks along `axis` share out the heads of all queries.
+  void use_whole_queries(axis_set axis);
 
   /// The rank's own shard of each tensor.
-  operands own(const std::vector<tensor>&, precision = precision::storage, position at = {});
+  operands own(const std::vector<tensor>&, precision = precision::storage, position at = {},
+               head_form = head_form::all);
   /// A working chunk of each tensor; `at` says which chunk it will hold.
-  operands chunk(const std::vector<tensor>&, position at, precision = precision::storage);
+  operands chunk(const std::vector<tensor>&, position at, precision = precision::storage,
+                 head_form = head_form::all);
   /// A buffer with one slot per coordinate along `axes` for each tensor: the chunks of a whole row or column, in order
   /// of their coordinate, as collectives leave them.
   operands gathered(const std::vector<tensor>&, axis_set axes, position at = {},
-                    precision = precision::storage);
+                    precision = precision::storage, head_form = head_form::all);
   /// The same filled chunk by chunk, the own chunk first.
   operands cache(const std::vector<tensor>&, int axis, position at = {},
                  precision = precision::storage);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace attnsim {
 namespace {
@@ -19,6 +20,7 @@ struct content {
   int share = all_shares;  ///< of the heads, along the head axis
   bool ascending = false;
   std::vector<bool> summed;
+  bool weighed = false;  ///< for a sum, not for a merge
 
   bool complete() const {
     return std::all_of(summed.begin(), summed.end(), [](bool b) { return b; });
@@ -150,6 +152,8 @@ class named_execution {
       case op_kind::merge:
       case op_kind::accumulate:
         return for_all([&](int rank) { combine(op, rank); });
+      case op_kind::weigh:
+        return for_all([&](int rank) { weigh(op, rank); });
       case op_kind::delta:
         return for_all([&](int rank) { put(rank, op.writes[0], inputs(rank, op.writes[0])); });
       case op_kind::copy:
@@ -184,11 +188,26 @@ class named_execution {
         for (std::size_t i = 0; i < parts.size(); ++i) {
           auto& sum = sums[i % sums.size()];
           if (parts[i].chunk != sum.chunk) fail(rank, "adds different chunks");
+          if (parts[i].weighed) fail(rank, "merges a part that is weighed for a sum");
           add(rank, sum.summed, parts[i].summed);
         }
       }
       put(rank, into, sums);
     }
+  }
+
+  void weigh(const operation& op, int rank) {
+    const auto statistics = get(rank, find(op.reads, tensor::lse));
+    auto parts = get(rank, find(op.reads, tensor::o));
+    auto whole = inputs(rank, find(op.writes, tensor::lse));
+    const auto own = static_cast<std::size_t>(
+        s_.grid.place_in_group(rank, find(op.reads, tensor::lse).at.copies));
+    for (const auto& one : statistics) add(rank, whole.front().summed, one.summed);
+    if (statistics.at(own).summed != parts.front().summed)
+      fail(rank, "weighs a part by another's log-sum-exp");
+    parts.front().weighed = true;
+    put(rank, find(op.writes, tensor::o), parts);
+    put(rank, find(op.writes, tensor::lse), whole);
   }
 
   void copy(const operation& op, int rank) {
@@ -197,6 +216,7 @@ class named_execution {
       contents moved;
       for (auto wanted : inputs(rank, into)) {
         wanted.summed = found_in(source, wanted, rank);
+        wanted.weighed = source.front().weighed;
         moved.push_back(wanted);
       }
       put(rank, into, moved);
@@ -255,7 +275,15 @@ class named_execution {
           add(rank, result[i].summed, mine[static_cast<std::ptrdiff_t>(i)].summed);
       }
     }
+    if (op.kind == op_kind::reduce_scatter) require_summable(rank, result);
     return result;
+  }
+
+  void require_summable(int rank, contents& sums) const {
+    for (auto& c : sums) {
+      if (c.what == tensor::o && !std::exchange(c.weighed, false))
+        fail(rank, "sums outputs that are not weighed");
+    }
   }
 
   void verify_results() {
@@ -282,9 +310,9 @@ class named_execution {
     for (const auto& c : get(rank, o)) {
       const auto what = name_of(o.what);
       const bool share = s_.buffer_of(o).heads == head_form::share;
-      if (!share && c.chunk != s_.chunk_of(rank))
+      if (!share && c.chunk != s_.chunk_of(rank, side_of(o.what)))
         fail(rank, fmt::format("holds another rank's {}", what));
-      if (!c.complete() || c.summed.empty())
+      if (!c.complete() || c.summed.empty() || c.weighed)
         fail(rank, fmt::format("holds an incomplete {}", what));
     }
   }

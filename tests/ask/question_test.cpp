@@ -223,6 +223,7 @@ TEST(question, usual_tokens_make_a_causal_mask_no_slower_than_none) {
     for (const auto& one : algorithms()) {
       q.schedule = one.name;
       for (const auto pass : {pass_kind::forward, pass_kind::both}) {
+        if (one.whole_queries && pass != pass_kind::forward) continue;
         q.pass = pass;
         EXPECT_LT(usual_time(q, c, mask_kind::causal), usual_time(q, c, mask_kind::full))
             << name << " " << one.name << " " << name_of(pass);

@@ -80,6 +80,7 @@ class checker {
       tally t;
       int turn = 0;
       for (auto s : every_strategy(ranks, a)) {
+        if (!has_pass(s, pass)) continue;
         s.tokens = mask == mask_kind::full ? token_layout::contiguous : token_layout(turn++ % 3);
         s.partials = s.gradients = turn % 2 ? precision::storage : precision::fp32;
         one(s, a, pass, expected, t);

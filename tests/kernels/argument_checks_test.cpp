@@ -60,6 +60,10 @@ TEST(check_backward, names_the_argument_of_another_type) {
 TEST(check_token_operations, name_operation_and_argument) {
   EXPECT_THAT([] { check_merge(four_tokens, fp32, fp16); },
               ThrowsMessage<std::invalid_argument>("merge: part_lse is fp16, expected fp32"));
+  EXPECT_THAT([] { check_weigh(four_tokens, bf16, 2, 0, fp32); },
+              ThrowsMessage<std::invalid_argument>("weigh: part_lse is bf16, expected fp32"));
+  EXPECT_THAT([] { check_weigh(four_tokens, fp32, 2, 2, fp32); },
+              ThrowsMessage<std::invalid_argument>("weigh: there is no part 2 of 2"));
   EXPECT_THAT(
       [] { check_delta(four_tokens, bf16, fp32, fp32); },
       ThrowsMessage<std::invalid_argument>("delta: output_gradient is fp32, expected bf16"));

@@ -92,6 +92,40 @@ TYPED_TEST(merge_of_types, agrees_with_fp64_on_strided_tensors) {
   EXPECT_LT(test::relative_error(output.dense(), expected), sizeof(A) == 4 ? 1e-6 : 4e-3);
 }
 
+row weighed(row part, std::vector<float> lse_of_parts, std::int64_t own) {
+  weigh<float>(two_elements, {part.output.data()}, {lse_of_parts.data(), 1, 1, 1},
+               static_cast<std::int64_t>(lse_of_parts.size()), own, {&part.lse});
+  return part;
+}
+
+TEST(weigh, makes_parts_add_up) {
+  // Sums 1 and 3, as above: L = log 4, 1/4 (8, 0) and 3/4 (0, 4).
+  const std::vector<float> parts{0, std::log(3.0f)};
+  const auto first = weighed({{8, 0}, 0}, parts, 0), second = weighed({{0, 4}, 0}, parts, 1);
+  EXPECT_THAT(first.output, ElementsAre(FloatEq(2), 0));
+  EXPECT_THAT(second.output, ElementsAre(0, FloatEq(3)));
+  EXPECT_FLOAT_EQ(first.lse, std::log(4.0f));
+  EXPECT_FLOAT_EQ(second.lse, std::log(4.0f));
+}
+
+TEST(weigh, part_that_saw_nothing_becomes_zero) {
+  const auto nothing = weighed({{nan, nan}, 0}, {0.5f, -infinity}, 1);
+  EXPECT_THAT(nothing.output, ElementsAre(0, 0));
+  EXPECT_EQ(nothing.lse, 0.5f);
+  EXPECT_THAT(weighed({{3, 4}, 0}, {0.5f, -infinity}, 0).output, ElementsAre(3, 4));
+  const auto none = weighed({{nan, nan}, 0}, {-infinity, -infinity}, 1);
+  EXPECT_THAT(none.output, ElementsAre(0, 0));
+  EXPECT_EQ(none.lse, -infinity);
+}
+
+TEST(weigh, refuses_a_part_that_is_not_there) {
+  EXPECT_THAT(
+      [] {
+        weighed({{1, 2}, 0}, {0}, 1);
+      },
+      ThrowsMessage<std::invalid_argument>("weigh: there is no part 1 of 1"));
+}
+
 TEST(merge, refuses_zero_sizes) {
   EXPECT_THAT(
       [] { merge<float>({.tokens = 1, .heads = 0}, {}, {}, tensor_view<const float>{}, {}); },

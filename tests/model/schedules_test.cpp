@@ -1,14 +1,16 @@
 #include "model/schedule/algorithms/schedules.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 
 #include "model/cost/workload.hpp"
+#include "model/error.hpp"
 #include "model/schedule/algorithms/mesh_steps.hpp"
 #include "model/schedule/schedule_check.hpp"
 #include "tests/every_strategy.hpp"
+#include "tests/expect_error.hpp"
 
 namespace attnsim {
 namespace {
@@ -41,6 +43,7 @@ TEST(schedules, compute_every_pair_once) {
       const auto a = problem(ranks * 4, mask == mask_kind::full ? 1 : 4, mask);
       for (const auto& s : strategies(ranks, a)) {
         for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+          if (!has_pass(s, pass)) continue;
           EXPECT_NO_THROW(check(make_schedule(s, a, pass))) << label(s, pass);
         }
       }
@@ -72,6 +75,7 @@ bool reads(const std::string& schedule, const Change& change) {
       auto other = s;
       change(other);
       for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+        if (!has_pass(s, pass)) continue;
         if (written(make_schedule(s, a, pass)) != written(make_schedule(other, a, pass)))
           return true;
       }
@@ -124,6 +128,46 @@ TEST(schedules, say_whether_they_add_up_partial_outputs) {
   for (const auto& one : algorithms()) EXPECT_EQ(adds_outputs(one.name), one.merges) << one.name;
 }
 
+TEST(schedules, that_decode_have_no_backward_pass) {
+  const attention a{.heads = 8, .kv_heads = 2, .sequence = 1, .prefix = 100};
+  const strategy s{.schedule = "helix", .rows = 4, .cols = 1};
+  EXPECT_ERROR(make_schedule(s, a, pass_kind::backward), input_error,
+               "pass: 'backward': expected forward: helix decodes");
+}
+
+TEST(schedules, that_decode_share_out_the_query_heads) {
+  const attention a{.heads = 8, .kv_heads = 2, .sequence = 1, .prefix = 100};
+  EXPECT_EQ(refusal({.schedule = "dcp", .rows = 4, .cols = 1, .tensor_parallel = 2}, a), "");
+  EXPECT_EQ(refusal({.schedule = "dcp", .rows = 8, .cols = 1, .tensor_parallel = 2}, a),
+            "4 query heads of a group are not a multiple of its 8 ranks");
+  EXPECT_ERROR(complete({.schedule = "helix"}, a, 16), infeasible,
+               "schedule: 'helix': no grid of 16 ranks will do; 8 query heads of a group are not a "
+               "multiple of its 16 ranks");
+}
+
+std::string decoding(const strategy& s) {
+  return kinds(make_schedule(s, {.heads = 8, .kv_heads = 2, .sequence = 1}, pass_kind::forward));
+}
+
+TEST(schedules, that_decode_exchange_as_their_servers_do) {
+  strategy s{.schedule = "helix", .rows = 4, .cols = 1};
+  EXPECT_EQ(decoding(s), "attention copy all_to_all merge ");
+  s.schedule = "dcp-a2a";
+  EXPECT_EQ(decoding(s), "all_gather copy attention copy all_to_all merge ");
+  s.schedule = "dcp";
+  EXPECT_EQ(decoding(s), "all_gather copy attention all_gather weigh copy reduce_scatter ");
+}
+
+// What a wrong one would be told.
+TEST(schedules, are_checked_for_weights) {
+  const attention a{.heads = 8, .kv_heads = 2, .sequence = 1};
+  auto unweighed = make_schedule({.schedule = "dcp", .rows = 4, .cols = 1}, a, pass_kind::forward);
+  std::erase_if(unweighed.program, [](const operation& op) { return op.kind == op_kind::weigh; });
+  EXPECT_THAT([&] { check(unweighed); },
+              testing::ThrowsMessage<std::logic_error>(
+                  "dcp: operation 5 (reduce_scatter), rank 0: sums outputs that are not weighed"));
+}
+
 bool writes_results(const schedule& s, const operation& op) {
   return std::all_of(op.writes.begin(), op.writes.end(), [&](const operand& o) {
     const auto& b = s.buffer_of(o);
@@ -139,6 +183,7 @@ TEST(schedules, of_one_place_are_a_plain_kernel_call) {
     const auto forward = make_schedule(s, a, pass_kind::forward);
     EXPECT_EQ(kinds(forward), "attention ") << s.schedule;
     EXPECT_TRUE(writes_results(forward, forward.program[0])) << s.schedule;
+    if (!has_pass(s, pass_kind::backward)) continue;
     const auto backward = make_schedule(s, a, pass_kind::backward);
     EXPECT_EQ(kinds(backward), "delta attention_backward ") << s.schedule;
     EXPECT_TRUE(writes_results(backward, backward.program[1])) << s.schedule;

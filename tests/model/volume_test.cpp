@@ -122,6 +122,7 @@ TEST_P(volume_test, is_what_the_program_sends) {
       of_another.mask = mask_kind::full;
       for (const auto& s : strategies(ranks, a)) {
         for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+          if (!has_pass(s, pass)) continue;
           expect_what_is_sent(s, a, pass);
           expect_what_is_sent(s, of_another, pass);
         }
@@ -157,6 +158,42 @@ TEST(volume, passing_queries_sends_as_many_bytes_as_passing_keys_at_the_derived_
   EXPECT_EQ(sent_in_all(gathered, at(even)), sent_in_all(keys, at(even)));
   EXPECT_EQ(sent_in_all(keys, at(even / 2)), sent_in_all(keys, at(even)));
   EXPECT_EQ(sent_in_all(queries, at(even / 2)), sent_in_all(queries, at(even)) / 2);
+}
+
+// 4 new tokens of 2 requests, 16 query heads and 4 K/V heads of 64 in 2 bytes, on R x T ranks. A rank's group has 16/T heads:
+// 8 tokens x 16/T heads x 128 bytes of queries, as many of partial outputs (or twice, in fp32), x 4 of statistics.
+TEST(volume, of_decoding_does_not_depend_on_the_cache) {
+  for (const int shards : {1, 2, 4, 8}) {
+    for (const int tensor_parallel : {1, 2}) {
+      for (const auto partials : {precision::storage, precision::fp32}) {
+        for (const std::int64_t cached : {0, 1, 7, 1000, 1 << 20}) {
+          const attention a{.batch = 2,
+                            .heads = 16,
+                            .kv_heads = 4,
+                            .head_dim = 64,
+                            .sequence = 4,
+                            .prefix = cached};
+          strategy s{.rows = shards, .cols = 1, .tensor_parallel = tensor_parallel};
+          s.partials = partials;
+          const auto heads = 8 * 16 / tensor_parallel;
+          const auto q = heads * 128, o = partials == precision::fp32 ? 2 * q : q, lse = heads * 4;
+          const auto others = [&](std::int64_t bytes) { return bytes / shards * (shards - 1); };
+          const auto sent = [&](const char* schedule) {
+            s.schedule = schedule;
+            const auto program = make_schedule(s, a, pass_kind::forward);
+            const workload w(program, a, token_layout::striped, false);
+            const auto formula = sent_in_all(s, a);
+            for (int rank = 0; rank < w.ranks(); ++rank)
+              EXPECT_EQ(w.bytes_sent(rank).value(), formula) << schedule << " " << shards;
+            return formula;
+          };
+          EXPECT_EQ(sent("helix"), others(o + lse));
+          EXPECT_EQ(sent("dcp-a2a"), others(q + o + lse));
+          EXPECT_EQ(sent("dcp"), others(q + o) + (shards - 1) * lse);
+        }
+      }
+    }
+  }
 }
 
 // A rank keeps the prefix of its share of the heads: only new tokens are exchanged.

@@ -47,6 +47,7 @@ double worst_difference(mask_kind mask, token_layout tokens, bool ring_only = fa
       for_each_strategy(ranks, tokens, a, [&](const strategy& s) {
         if (ring_only && s.schedule != "ring") return;
         for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+          if (!has_pass(s, pass)) continue;
           const placed_schedule i(c, a, s, pass);
           const double simulated = simulate(i).duration().value();
           worst = std::max(worst, std::abs(simulated / estimate(i).time.value() - 1));

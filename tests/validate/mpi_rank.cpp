@@ -54,7 +54,7 @@ bool all_correct(transport& net) {
                         .padding = variant % 4,
                         .mask = mask_kind(variant / 2 % 2),
                         .dtype = data_type(variant % 7 % 3)};
-      if (!refusal(s, a).empty()) continue;
+      if (!refusal(s, a).empty() || !has_pass(s, pass)) continue;
       ++runs;
       correct = is_correct(net, s, a, pass) && correct;
       if (pass == pass_kind::backward) continue;
@@ -63,6 +63,24 @@ bool all_correct(transport& net) {
       ++runs;
       correct = is_correct(net, s, after_prefix, pass) && correct;
     }
+  }
+  for (int i = 0; i < 12; ++i) {
+    const int tensor_parallel = ranks % 2 == 0 ? 1 + i / 6 : 1, shards = ranks / tensor_parallel;
+    const attention a{.batch = 1 + i % 2,
+                      .heads = std::int64_t{4} * ranks,
+                      .kv_heads = std::int64_t{tensor_parallel} << i % 2,
+                      .head_dim = 16,
+                      .sequence = 1 + i % 5,
+                      .prefix = i * i * 13,
+                      .dtype = data_type(i % 3)};
+    const char* const schedules[] = {"helix", "dcp", "dcp-a2a"};
+    const strategy s{.schedule = schedules[i % 3],
+                     .rows = shards,
+                     .cols = 1,
+                     .tensor_parallel = tensor_parallel,
+                     .tokens = token_layout(i % 4)};
+    ++runs;
+    correct = is_correct(net, s, a, pass_kind::forward) && correct;
   }
   if (net.rank() == 0) fmt::print("{} runs\n", runs);
   return correct;

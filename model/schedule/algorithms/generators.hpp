@@ -41,6 +41,14 @@ std::string one_column(const strategy&, const attention&);
 schedule travelling_queries(const strategy&, pass_kind, bool straight_home);
 volume travelling_volume(const strategy&, const chunk_bytes&, bool straight_home);
 
+/// How a decoding step's queries come to every rank, and partial outputs to the ranks of their heads (cache_shards.cpp).
+enum class query_heads { whole, gathered };
+enum class output_exchange { all_to_all, weighed_sum };
+schedule cache_shards(const strategy&, query_heads, output_exchange);
+volume cache_shards_volume(const strategy&, const chunk_bytes&, query_heads, output_exchange);
+/// Why not, for the same: ranks share out the query heads.
+std::string sharing_outputs(const strategy&, const attention&);
+
 /// The schedule of one place: a plain kernel call from the inputs to the results.
 schedule one_kernel_call(pass_kind);
 

@@ -117,6 +117,12 @@ strategy with_squarest_grid(const strategy& s, const attention& a, int groups,
   return squarest;
 }
 
+strategy on_one_column(strategy s, int places) {
+  s.rows = places;
+  s.cols = 1;
+  return s;
+}
+
 }  // namespace
 
 void require_tensor_parallel(const strategy& s, const attention& a, int ranks) {
@@ -138,6 +144,16 @@ std::string refusal(const strategy& s, const attention& a) {
     if (s.rows != s.cols) return "needs a square grid for the transposed K/V order";
   }
   return chosen.refusal ? chosen.refusal(s, a) : "";
+}
+
+bool has_pass(const strategy& s, pass_kind pass) {
+  return pass == pass_kind::forward || !find_algorithm(s.schedule).whole_queries;
+}
+
+void require_pass(const strategy& s, pass_kind pass) {
+  if (has_pass(s, pass)) return;
+  throw input_error(asked("pass"), std::string(name_of(pass)),
+                    fmt::format("expected forward: {} decodes", s.schedule));
 }
 
 std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int ranks) {
@@ -171,6 +187,8 @@ strategy complete(strategy s, const attention& a, int ranks) {
   if (s.rows == 0) {
     const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
     auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
+    if (reason.empty() && chosen.whole_queries)
+      reason = chosen.refusal(on_one_column(s, places), a);
     if (!reason.empty()) reason = "; " + reason;
     throw infeasible(asked("schedule"), s.schedule,
                      fmt::format("no grid of {} ranks will do{}", ranks, reason));
@@ -198,10 +216,12 @@ rank_grid schedule_grid(const strategy& s) {
 }
 
 schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
+  require_pass(s, pass);
   const bool one_place = s.rows * s.cols == 1;
   auto program =
       one_place ? one_kernel_call(pass) : find_algorithm(s.schedule).generate(s, a, pass);
   program.name = s.schedule;
+  program.whole_queries = find_algorithm(s.schedule).whole_queries;
   program =
       with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses), s.tensor_parallel);
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))

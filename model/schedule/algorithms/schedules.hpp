@@ -19,6 +19,7 @@ struct chunk_bytes {
   std::int64_t queries = 0;      ///< forward q; backward also d_o and two row statistics
   std::int64_t keys = 0;         ///< K and V
   std::int64_t row_results = 0;  ///< on the wire: forward a partial o with its lse, backward d_q
+  std::int64_t statistics = 0;   ///< forward, of them the lse
   std::int64_t key_results = 0;  ///< on the wire: backward d_k and d_v
 };
 
@@ -65,6 +66,9 @@ struct algorithm {
   bool sends_gradients = true;  ///< so do gradients, as strategy::gradients says
   bool merges = true;           ///< a rank adds up partial outputs, as strategy::merges says
   bool weighs_blocks = false;   ///< wants strategy::block_cost
+  /// Every rank has all queries, as when decoding: forward only, and keys need not be a multiple of the ranks. Its refusal sees
+  /// to it that the query heads of a rank are one of the rows.
+  bool whole_queries = false;
   bool for_more_keys =
       false;  ///< than queries: a plan of all schedules leaves it out where there are not
   token_layout tokens = token_layout::zigzag;  ///< usual under a causal mask
@@ -84,6 +88,11 @@ const algorithm& find_algorithm(std::string_view name);
 /// Why the algorithm does not run with this strategy's grid, K/V order, Ulysses and tensor-parallel degree; empty if it
 /// does.
 std::string refusal(const strategy&, const attention&);
+
+/// Whether the strategy's algorithm computes it.
+bool has_pass(const strategy&, pass_kind);
+/// Throws input_error where it does not.
+void require_pass(const strategy&, pass_kind);
 
 /// Throws infeasible unless the tensor-parallel degree divides the ranks and the K/V heads.
 void require_tensor_parallel(const strategy&, const attention&, int ranks);
