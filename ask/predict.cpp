@@ -138,7 +138,20 @@ void warn_of_guesses(prediction& p, const cluster& c) {
     p.warnings.push_back("assumed in the cluster's file: " + guess);
 }
 
+/// Few query rows a rank are read by a law of their own, whose figures may be no one's measurement.
+void warn_of_assumed_split(prediction& p, const cluster& c) {
+  const auto* kernel = c.device.kernel(p.chosen.kernel);
+  if (!kernel || kernel->split.assumed.empty()) return;
+  const auto places = find_algorithm(p.chosen.schedule).whole_queries
+                          ? 1
+                          : std::int64_t{p.chosen.rows} * p.chosen.cols;
+  if (p.problem.sequence / places >= 2 * kernel->split.rows) return;
+  p.warnings.push_back(fmt::format("kernel {}: its times of few query rows are assumed: {}",
+                                   kernel->name, kernel->split.assumed));
+}
+
 void add_warnings(prediction& p, const cluster& c) {
+  warn_of_assumed_split(p, c);
   warn_of_guesses(p, c);
   if (!p.feasible) {
     p.warnings.push_back(fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),

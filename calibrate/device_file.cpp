@@ -63,12 +63,19 @@ std::string text(const kernel_law& l) {
       l.diagonal);
 }
 
+std::string text(const key_split& s) {
+  return fmt::format("{{efficiency: {:.4g}, rows: {}, least: {}, filling: {:.4g}, combine: {}{}}}",
+                     s.efficiency, s.rows, s.least, s.filling, text(s.combine),
+                     s.assumed.empty() ? "" : ",\n                assumed: " + quoted(s.assumed));
+}
+
 std::string text(const kernel_profile& k) {
   std::string result =
       fmt::format("  - name: {}\n    source: {}\n    occupancy: {{forward: {}, backward: {}}}\n",
                   k.name, quoted(k.source), text(k.scheduling), text(k.backward_scheduling));
   if (k.boost != 1) result += fmt::format("    boost: {:.4g}\n", k.boost);
   if (k.staircase) result += "    staircase: true\n";
+  if (k.split.present()) result += fmt::format("    key_split: {}\n", text(k.split));
   if (!k.laws.empty()) result += "    laws:\n";
   for (const auto& law : k.laws) result += text(law);
   if (!k.tables.empty()) result += "    tables:\n";

@@ -212,14 +212,27 @@ void read_scheduling(const config_node& node, kernel_profile& kernel) {
   }
 }
 
+key_split read_split(const config_node& node) {
+  node.allow_only({"efficiency", "rows", "least", "filling", "combine", "assumed"});
+  constexpr int most_rows = 1024, most_keys = 1 << 20;
+  return {.efficiency = read_share(node, "efficiency", 1),
+          .rows = node.get_within("rows", 1, most_rows),
+          .least = node.get_within("least", 1, most_keys),
+          .filling = read_share(node, "filling", 1),
+          .combine = node.get<seconds>("combine", {}),
+          .assumed = node.has("assumed") ? node.get_text("assumed") : ""};
+}
+
 kernel_profile read_kernel(const config_node& node, flop_rate peak) {
-  node.allow_only({"name", "source", "occupancy", "boost", "staircase", "laws", "tables"});
+  node.allow_only(
+      {"name", "source", "occupancy", "boost", "staircase", "key_split", "laws", "tables"});
   kernel_profile kernel;
   kernel.name = node.get<std::string>("name");
   kernel.source = node.get_text("source");
   read_scheduling(node, kernel);
   kernel.boost = read_factor(node, "boost");
   kernel.staircase = node.get<bool>("staircase", false);
+  if (node.has("key_split")) kernel.split = read_split(node.at("key_split"));
   if (node.has("laws")) {
     for (const auto& law : node.at("laws").items()) kernel.laws.push_back(read_law(law));
   }

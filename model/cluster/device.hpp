@@ -53,6 +53,21 @@ struct kernel_law {
   double diagonal = 0;  ///< part of a tile by which the loops of a triangle are longer
 };
 
+/// How a kernel takes few query rows against many keys (flash-decoding): the query heads of a K/V head share its blocks, and keys
+/// are split so that blocks fill the device; what the splits found is combined afterwards. cost/kernel.hpp has the time.
+struct key_split {
+  double efficiency =
+      0;  ///< share of the memory bandwidth at which keys are read; 0: a kernel that splits no keys
+  int rows = 64;    ///< of a block: query tokens times query heads of a K/V head
+  int least = 128;  ///< keys of a split
+  double filling =
+      0.5;              ///< share of the multiprocessors that, with a block each, read at that rate
+  seconds combine;      ///< to start combining
+  std::string assumed;  ///< why these figures are what nobody measured; empty: measured
+
+  bool present() const { return efficiency > 0; }
+};
+
 /// How a kernel's thread blocks get onto the multiprocessors, which decides what happens when communication starts beside
 /// it; `occupancy` in files.
 enum class block_scheduling {
@@ -67,6 +82,7 @@ struct kernel_profile {
   block_scheduling backward_scheduling = block_scheduling::waves;
   double boost = 1;        ///< its time in the tables over that after an idle start
   bool staircase = false;  ///< takes causal masks with different strides on both sides in one call
+  key_split split;
   std::vector<kernel_law> laws;  ///< a pass that has one is not read from the tables
   std::vector<kernel_table> tables;
 };
@@ -232,6 +248,7 @@ struct device_profile {
 ///     occupancy: persistent            # or {forward: persistent, backward: waves}
 ///     boost: 1.05
 ///     staircase: false
+///     key_split: {efficiency: 0.9, rows: 64, least: 128, filling: 0.5, combine: 2 us, assumed: nobody measured it}
 ///     laws:
 ///     - {pass: forward, head_dim: 128, mask: causal, tile: 128, slots: 1, grouped: false, start: 3 us, block: 3 us, token: 12.6 ns,
 ///        row: 0 ns, uneven: 0.5, diagonal: 0.5}

@@ -364,6 +364,44 @@ bool is_measured(const kernel_profile& kernel, const kernel_call& call) {
                      [&](const kernel_table& table) { return table.pass == call.pass; });
 }
 
+bool has_few_rows(const kernel_profile* kernel, const kernel_call& call) {
+  return kernel && kernel->split.present() && call.pass == pass_kind::forward &&
+         call.dtype != data_type::fp32 && call.rows < 2 * kernel->split.rows;
+}
+
+/// Blocks of a call that are not split; rows beyond a block's count in part, so that time is continuous.
+double decoding_blocks(const key_split& law, const kernel_call& call) {
+  const double rows = static_cast<double>(call.rows) * group_of(call);
+  return static_cast<double>(call.batch * call.kv_heads) * std::max(1.0, rows / law.rows);
+}
+
+/// Keys that a row sees, on average.
+double mean_columns(const kernel_call& call) {
+  return static_cast<double>(call.pairs) / static_cast<double>(call.rows);
+}
+
+double splits_of(const device_profile& device, const key_split& law, const kernel_call& call) {
+  const double room = std::max(1.0, device.multiprocessors / decoding_blocks(law, call));
+  return std::clamp(mean_columns(call) / law.least, 1.0, room);
+}
+
+seconds split_time(const device_profile& device, const kernel_profile& kernel,
+                   const kernel_call& call) {
+  const auto& law = kernel.split;
+  const double blocks = decoding_blocks(law, call), splits = splits_of(device, law, call);
+  const double filled = std::min(1.0, blocks * splits / device.multiprocessors);
+  const double tokens = blocks * mean_columns(call), head_dim = static_cast<double>(call.head_dim);
+  const double read = tokens * 2 * head_dim * static_cast<double>(element_bytes(call.dtype));
+  const double reached = law.efficiency * std::min(1.0, filled / law.filling);
+  const flop_count whole(operations_a_pair(call.pass, call.head_dim) * tokens * law.rows);
+  const auto rate = highest_rate(device, &kernel, call.dtype, call.pass);
+  const double partial =
+      splits * static_cast<double>(call.batch * call.heads * call.rows) * (head_dim + 1) * 4;
+  const double bytes_per_s = device.memory_bandwidth.value();
+  return std::max(seconds(read / (reached * bytes_per_s)), whole / rate / filled) + law.combine +
+         seconds(2 * partial / (device.memory_efficiency * bytes_per_s));
+}
+
 seconds busy_time(const device_profile& device, const kernel_profile* kernel,
                   const kernel_call& call, run_start start) {
   const bool has_law =
@@ -371,8 +409,12 @@ seconds busy_time(const device_profile& device, const kernel_profile* kernel,
   if (!has_law && !(kernel && is_measured(*kernel, call))) return roofline_time(device, call);
   const auto warm =
       has_law ? time_by_laws(device, *kernel, call) : measured_time(device, *kernel, call);
-  return std::max(operations(call) / device.peak(call.dtype),
-                  start == run_start::in_sequence ? warm : warm / kernel->boost);
+  const auto whole = std::max(operations(call) / device.peak(call.dtype),
+                              start == run_start::in_sequence ? warm : warm / kernel->boost);
+  if (!has_few_rows(kernel, call)) return whole;
+  const auto split = split_time(device, *kernel, call);
+  const double more = static_cast<double>(call.rows) / kernel->split.rows - 1;
+  return split < whole ? split * std::pow(whole / split, std::max(0.0, more)) : whole;
 }
 
 /// Of blocks that never wait for each other.
@@ -395,6 +437,11 @@ double operations_a_pair(pass_kind pass, std::int64_t head_dim) {
 flop_count operations(const kernel_call& call) {
   return flop_count(operations_a_pair(call.pass, call.head_dim) *
                     static_cast<double>(call.batch * call.heads) * static_cast<double>(call.pairs));
+}
+
+double key_splits(const device_profile& device, const kernel_profile* kernel,
+                  const kernel_call& call) {
+  return has_few_rows(kernel, call) ? splits_of(device, kernel->split, call) : 1;
 }
 
 double kernel_parts(const device_profile& device, const kernel_profile* kernel,

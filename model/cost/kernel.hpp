@@ -24,6 +24,16 @@
 // A kernel with a law (device.hpp, kernel_law) needs no table: its blocks' times add up. Between the masks it is read as
 // tables are, as are other head dimensions.
 //
+// Few query rows, at most those of a block, against many keys, where the kernel has a key_split (flash-decoding): the g query
+// heads of a K/V head share blocks, and keys are split while a split has `least` keys and multiprocessors are left:
+//   blocks     = batch x K/V heads x max(1, rows g / rows of a block)
+//   splits     = keys / least, from 1 to multiprocessors / blocks; filled = blocks x splits / multiprocessors, at most 1
+//   reading    = K and V once a block / (efficiency x bandwidth x min(1, filled / filling))
+//   computing  = operations of whole blocks / (the kernel's highest rate x filled)
+//   time       = launch + max(reading, computing) + combine + the splits' outputs in fp32, written and read
+// or what the tables and laws say where that is less; up to twice as many rows something in between, in log space. Like them it grows with rows, columns, pairs and heads: combining is
+// charged to calls that need no split, too.
+//
 // Where a device has no table for the pass, and for fp32, a roofline stands in: the larger of
 // operations / (roofline_efficiency x peak) and bytes / memory bandwidth.
 #pragma once
@@ -57,6 +67,9 @@ struct law_terms {
 };
 /// Of a rectangle under the law's mask, for fits. Which of a triangle's two times counts depends on its block and token.
 law_terms law_terms_of(const kernel_law&, const kernel_call&, int multiprocessors);
+
+/// Over how many ranges of keys, on average, a call's blocks are split; 1 where the kernel splits none or rows are not few.
+double key_splits(const device_profile&, const kernel_profile* kernel, const kernel_call&);
 
 /// How many equal parts of a call leave multiprocessors to others in between: its waves of thread blocks; 1 where the
 /// kernel is persistent or has no law. `kernel` may be null: 1.

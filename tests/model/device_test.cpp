@@ -136,6 +136,8 @@ TEST(read_device, kernel_tables) {
       "  source: s\n"
       "  occupancy: persistent\n"
       "  staircase: true\n"
+      "  key_split: {efficiency: 0.9, rows: 32, least: 256, filling: 0.4, combine: 3 us, assumed: "
+      "a guess}\n"
       "  tables:\n"
       "  - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [8, 16], tflops: [40, "
       "50]}\n"
@@ -148,6 +150,12 @@ TEST(read_device, kernel_tables) {
   EXPECT_EQ(kernel->source, "s");
   EXPECT_EQ(kernel->scheduling, block_scheduling::persistent);
   EXPECT_TRUE(kernel->staircase);
+  EXPECT_EQ(kernel->split.efficiency, 0.9);
+  EXPECT_EQ(kernel->split.rows, 32);
+  EXPECT_EQ(kernel->split.least, 256);
+  EXPECT_EQ(kernel->split.filling, 0.4);
+  EXPECT_EQ(kernel->split.combine, seconds(3e-6));
+  EXPECT_EQ(kernel->split.assumed, "a guess");
   ASSERT_EQ(kernel->tables.size(), 2u);
   EXPECT_TRUE(kernel->tables[0].square);
   EXPECT_EQ(kernel->tables[0].cols, (std::vector<double>{8, 16}));

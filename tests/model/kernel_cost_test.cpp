@@ -337,10 +337,11 @@ TEST(kernel_cost, short_loops_pay_for_their_fixed_part) {
   EXPECT_NEAR(rate(h100, fa3, block(8192, 1 << 20)), 648e12, 1e6);
 }
 
-TEST(kernel_cost, one_row_costs_as_much_as_a_tile) {
+TEST(kernel_cost, one_row_costs_as_much_as_a_tile_where_keys_are_not_split) {
   const auto h100 = shipped("h100-sxm5");
-  const auto* fa3 = h100.kernel("fa3");
-  EXPECT_EQ(kernel_time(h100, fa3, block(1, 8192)), kernel_time(h100, fa3, block(128, 8192)));
+  const auto *cudnn = h100.kernel("cudnn-9"), *fa3 = h100.kernel("fa3");
+  EXPECT_EQ(kernel_time(h100, cudnn, block(1, 8192)), kernel_time(h100, cudnn, block(128, 8192)));
+  EXPECT_LT(kernel_time(h100, fa3, block(1, 8192)), kernel_time(h100, fa3, block(128, 8192)));
   EXPECT_LT(kernel_time(h100, fa3, block(128, 8192, 1024)),
             kernel_time(h100, fa3, block(256, 8192, 1024)));
 }
@@ -678,6 +679,75 @@ TEST(kernel_law, runs_faster_from_idle_and_leaves_room_between_its_waves) {
   kernel.scheduling = block_scheduling::persistent;
   EXPECT_EQ(kernel_parts(device, &kernel, call), 1);
   EXPECT_EQ(kernel_parts(device, nullptr, call), 1);
+}
+
+/// 100 multiprocessors, 1 TB/s of which 0.8 is reached, tables of 500 TFLOP/s.
+device_profile decoding_device() {
+  device_profile d;
+  d.multiprocessors = 100;
+  d.peak_half = flop_rate(1000e12);
+  d.memory_bandwidth = bandwidth(1e12);
+  d.memory_efficiency = 0.5;
+  d.kernel_launch = seconds(1e-6);
+  kernel_profile k;
+  k.tables.push_back(
+      {.heads = 64, .rows = {512}, .cols = {512}, .square = true, .rates = {flop_rate(500e12)}});
+  k.split = {.efficiency = 0.8, .rows = 64, .least = 100, .filling = 0.5, .combine = seconds(2e-6)};
+  d.kernels.push_back(k);
+  return d;
+}
+
+kernel_call decoding_call(std::int64_t batch, std::int64_t rows, std::int64_t cols) {
+  return {
+      .batch = batch, .heads = 8, .kv_heads = 1, .rows = rows, .cols = cols, .pairs = rows * cols};
+}
+
+double decoding_us(const kernel_call& call) {
+  const auto d = decoding_device();
+  return kernel_time(d, &d.kernels[0], call).value() * 1e6;
+}
+
+double decoding_splits(const kernel_call& call) {
+  const auto d = decoding_device();
+  return key_splits(d, &d.kernels[0], call);
+}
+
+/// Launch 1 us, start of combining 2 us, partial outputs of 8 heads by 129 numbers of 4 bytes, written and read at 0.5 TB/s.
+double around(double splits, double rows) {
+  return 1 + 2 + splits * rows * 8 * 129 * 4 * 2 / 0.5e6;
+}
+
+// One block for 8 query heads of one K/V head, in 100 splits. K and V are 51.2 MB, read at 0.8 TB/s in 64 us.
+TEST(key_split, of_few_rows_reads_the_keys_at_the_memorys_rate) {
+  EXPECT_EQ(decoding_splits(decoding_call(1, 1, 100000)), 100);
+  EXPECT_NEAR(decoding_us(decoding_call(1, 1, 100000)), 64 + around(100, 1), 1e-9);
+}
+
+// The 8 rows of 8 tokens fill the block: no more to read.
+TEST(key_split, query_heads_of_a_key_head_share_its_blocks) {
+  EXPECT_EQ(decoding_splits(decoding_call(1, 8, 100000)), 100);
+  EXPECT_NEAR(decoding_us(decoding_call(1, 8, 100000)), 64 + around(100, 8), 1e-9);
+}
+
+// 100 requests are a block for each multiprocessor.
+TEST(key_split, a_batch_that_fills_the_device_is_not_split) {
+  EXPECT_EQ(decoding_splits(decoding_call(100, 1, 100000)), 1);
+  EXPECT_NEAR(decoding_us(decoding_call(100, 1, 100000)), 6400 + around(1, 100), 1e-9);
+}
+
+// 1000 keys are 10 splits: 10 % of the device, where 50 % read at the full rate.
+TEST(key_split, short_caches_leave_multiprocessors_idle) {
+  EXPECT_EQ(decoding_splits(decoding_call(1, 1, 1000)), 10);
+  EXPECT_NEAR(decoding_us(decoding_call(1, 1, 1000)), 0.64 / (0.1 / 0.5) + around(10, 1), 1e-9);
+}
+
+TEST(key_split, is_of_few_rows_and_forward_only) {
+  EXPECT_EQ(decoding_splits(decoding_call(1, 128, 100000)), 1);
+  auto backward = decoding_call(1, 1, 100000);
+  backward.pass = pass_kind::backward;
+  EXPECT_EQ(decoding_splits(backward), 1);
+  const auto d = decoding_device();
+  EXPECT_EQ(key_splits(d, nullptr, decoding_call(1, 1, 100000)), 1);
 }
 
 }  // namespace
