@@ -176,9 +176,11 @@ TEST(question, asks_no_schedule_for_what_it_does_not_read) {
 
 TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
   question q{.schedule = "ring", .partials = precision::fp32};
-  EXPECT_ERROR(strategy_of(q, attention{}), input_error,
-               "partials: 'fp32': expected with a schedule that reads it: attention2d, "
-               "attention2d-overlap, mesh, startrail, tokenring, passq-ring, passq-allgather");
+  EXPECT_ERROR(
+      strategy_of(q, attention{}), input_error,
+      "partials: 'fp32': expected with a schedule that reads it: attention2d, "
+      "attention2d-overlap, mesh, startrail, tokenring, passq-ring, passq-allgather, helix, "
+      "dcp, dcp-a2a");
   EXPECT_NO_THROW(plan_of(q, attention{}, 4, {"ring", "mesh"}));
   const auto all_but_ulysses =
       ": expected with a schedule that reads it: ring, allgather, attention2d, "
@@ -189,7 +191,7 @@ TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
                std::string("gradients: 'storage'") + all_but_ulysses);
   q = {.schedule = "ulysses", .merges = merge_kind::unfused};
   EXPECT_ERROR(strategy_of(q, attention{}), input_error,
-               std::string("merges: 'unfused'") + all_but_ulysses);
+               std::string("merges: 'unfused'") + all_but_ulysses + ", helix, dcp, dcp-a2a");
   q.schedule = "ring";
   EXPECT_EQ(strategy_of(q, attention{}).merges, merge_kind::unfused);
 }
