@@ -45,6 +45,19 @@ value tera_rate(const prediction& p) {
 value tera_work(const prediction& p) {
   return p.rate_per_device.value() * p.time.value() / 1e12;
 }
+value cache(const prediction& p) {
+  return p.passes.empty() ? std::int64_t{} : p.passes.front().memory.cache.value();
+}
+double new_tokens(const prediction& p) {
+  return static_cast<double>(p.problem.sequence - p.problem.padding);
+}
+value token_rate(const prediction& p) {
+  return p.time > seconds() ? static_cast<double>(p.problem.batch) * new_tokens(p) / p.time.value()
+                            : 0.0;
+}
+value token_time(const prediction& p) {
+  return new_tokens(p) > 0 ? p.time.value() / new_tokens(p) : 0.0;
+}
 value bound_by(const prediction& p) {
   const auto& b = p.bottleneck;
   return std::vector<part>{{"kind", b.kind}, {"name", b.name}, {"share", b.share}};
@@ -72,6 +85,11 @@ const figure<prediction> of_prediction[] = {
      of<&prediction::host>},
     {"bytes_sent_per_rank", "bytes", "by the rank that sends most, and on average", bytes_sent},
     {"peak_memory_bytes", "bytes", "on the rank that takes most", of<&prediction::peak_memory>},
+    {"cache_bytes", "bytes", "of them K and V, as a cache keeps them for later tokens", cache},
+    {"tokens_per_second", "tokens/s", "of all sequences, without cached ones, through this layer",
+     token_rate},
+    {"time_per_token_s", "s",
+     "time over the tokens of a sequence, without cached ones: this layer's", token_time},
     {"tflops_per_device", "TFLOP/s", "useful operations by ranks and time", tera_rate},
     {"tflop_per_device", "TFLOP", "useful operations by ranks", tera_work},
     {"bottleneck", "", "what bounds the longest pass, and the share of the time it is busy",

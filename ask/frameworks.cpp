@@ -201,12 +201,31 @@ std::string gathers_keys_only(const strategy& s, const attention& a, pass_kind p
   return no_documents(a, "");
 }
 
+/// Decode context parallelism shares the ranks that would hold copies of the same K/V heads.
+std::string vllm_decode_refusal(const strategy& s, const attention& a) {
+  if (s.tensor_parallel != a.kv_heads) {
+    return fmt::format("shards the cache of {} K/V heads over what tp {} leaves of the ranks only",
+                       a.kv_heads, a.kv_heads);
+  }
+  return s.tokens == token_layout::striped ? "" : "deals cached tokens out striped only";
+}
+
+bool decodes_in_vllm(const strategy& s) {
+  return is_one_of(s, {"dcp", "dcp-a2a"});
+}
+
 std::string vllm_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  if (decodes_in_vllm(s)) return vllm_decode_refusal(s, a);
   return first_of({gathers_keys_only(s, a, pass), no_prefix(a),
                    other_tokens(s, a, token_layout::zigzag, "head-tail chunks")});
 }
 
 std::string vllm_settings(const strategy& s, const attention&) {
+  if (decodes_in_vllm(s)) {
+    return fmt::format("--tensor-parallel-size {}\n--decode-context-parallel-size {}\n{}",
+                       s.tensor_parallel * ring_size(s), ring_size(s),
+                       s.schedule == "dcp" ? "" : "--dcp-comm-backend a2a\n");
+  }
   return fmt::format("--tensor-parallel-size {}\n--prefill-context-parallel-size {}\n",
                      s.tensor_parallel, ring_size(s));
 }

@@ -75,6 +75,14 @@ std::string cell(const ranking_column& c, const prediction& p) {
   return text_of(f->get(p), f->unit);
 }
 
+template <typename T>
+T figure_of(const prediction& p, std::string_view name) {
+  const auto figures = ask::figures<prediction>();
+  const auto f = std::find_if(figures.begin(), figures.end(),
+                              [&](const auto& one) { return one.name == name; });
+  return std::get<T>(f->get(p));
+}
+
 std::string_view passes_in_words(pass_kind pass) {
   if (pass == pass_kind::both) return "forward and backward";
   return pass == pass_kind::recompute ? "forward twice and backward" : name_of(pass);
@@ -151,6 +159,12 @@ std::string to_table(const prediction& p) {
                                    to_string(one.memory.peak), to_string(one.memory.resident),
                                    to_string(one.memory.working), to_string(one.memory.scratch)));
     if (!one.memory.at_peak.empty()) line("      working", working_buffers(one.memory));
+  }
+  if (p.problem.prefix > 0) {
+    line("tokens", fmt::format("{:.4g} tokens/s through this layer, {} a token; cache {} a rank",
+                               figure_of<double>(p, "tokens_per_second"),
+                               to_string(seconds(figure_of<double>(p, "time_per_token_s"))),
+                               to_string(byte_count(figure_of<std::int64_t>(p, "cache_bytes")))));
   }
   line("rate", fmt::format("{} a device, for {} each", to_string(p.rate_per_device),
                            to_string(flop_count(p.rate_per_device.value() * p.time.value()))));

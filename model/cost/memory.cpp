@@ -16,11 +16,20 @@ void add(std::vector<buffers_in_use>& list, const buffer& b, byte_count bytes) {
   ++found->count;
 }
 
+/// Where heads are exchanged the share of the whole group's tokens, not the chunk that it came from.
+byte_count kept(const workload& w, tensor what) {
+  byte_count most;
+  for (const auto& b : w.program().buffers) {
+    if (b.resident && b.what == what) most = std::max(most, w.bytes(b));
+  }
+  return most;
+}
+
 }  // namespace
 
 memory_use peak_memory(const workload& w) {
   const auto& s = w.program();
-  memory_use use{.scratch = w.scratch_bytes()};
+  memory_use use{.cache = kept(w, tensor::k) + kept(w, tensor::v), .scratch = w.scratch_bytes()};
   constexpr auto never = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> first(s.buffers.size(), never), last(s.buffers.size(), 0);
   for (std::size_t i = 0; i < s.program.size(); ++i) {

@@ -18,9 +18,10 @@ struct buffers_in_use {
 
 struct memory_use {
   byte_count peak;
-  byte_count resident;                  ///< own shards: inputs, results, saved for backward
-  byte_count working;                   ///< the most that is live at once beside them
-  byte_count scratch;                   ///< for one kernel call's result before it is accumulated
+  byte_count resident;  ///< own shards: inputs, results, saved for backward
+  byte_count working;   ///< the most that is live at once beside them
+  byte_count cache;     ///< of resident, K and V that the rank keeps for later tokens
+  byte_count scratch;   ///< for one kernel call's result before it is accumulated
   std::vector<buffers_in_use> at_peak;  ///< what makes up `working`, by tensor and format
 };
 

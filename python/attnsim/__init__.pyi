@@ -188,6 +188,15 @@ class Prediction:
     def peak_memory_bytes(self) -> int:
         """on the rank that takes most, in bytes"""
     @property
+    def cache_bytes(self) -> int:
+        """of them K and V, as a cache keeps them for later tokens, in bytes"""
+    @property
+    def tokens_per_second(self) -> float:
+        """of all sequences, without cached ones, through this layer, in tokens/s"""
+    @property
+    def time_per_token_s(self) -> float:
+        """time over the tokens of a sequence, without cached ones: this layer's, in s"""
+    @property
     def tflops_per_device(self) -> float:
         """useful operations by ranks and time, in TFLOP/s"""
     @property

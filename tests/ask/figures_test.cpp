@@ -18,7 +18,7 @@ void expect_well_formed() {
     EXPECT_FALSE(f.help.empty()) << f.name;
     EXPECT_EQ(f.name.ends_with("_s"), f.unit == "s") << f.name;
     EXPECT_EQ(f.name.find("bytes") != f.name.npos, f.unit == "bytes") << f.name;
-    EXPECT_THAT(f.unit, testing::AnyOf("", "s", "bytes", "TFLOP/s", "TFLOP")) << f.name;
+    EXPECT_THAT(f.unit, testing::AnyOf("", "s", "bytes", "tokens/s", "TFLOP/s", "TFLOP")) << f.name;
   }
 }
 
@@ -46,12 +46,23 @@ TEST(figures, are_got_from_the_answer) {
   prediction p{.ranks = 4, .time = seconds(2)};
   p.chosen.rows = 2;
   p.chosen.cols = 3;
+  p.problem = {.batch = 4, .sequence = 5, .padding = 1, .prefix = 100};
+  p.passes.push_back({.memory = {.cache = byte_count(3072)}});
   for (const auto& f : figures<prediction>()) {
     if (f.name == "ranks") {
       EXPECT_EQ(f.get(p), value(std::int64_t{4}));
     }
     if (f.name == "time_s") {
       EXPECT_EQ(f.get(p), value(2.0));
+    }
+    if (f.name == "tokens_per_second") {
+      EXPECT_EQ(f.get(p), value(8.0));  // 4 sequences of 4 tokens in 2 s
+    }
+    if (f.name == "time_per_token_s") {
+      EXPECT_EQ(f.get(p), value(0.5));
+    }
+    if (f.name == "cache_bytes") {
+      EXPECT_EQ(f.get(p), value(std::int64_t{3072}));
     }
     if (f.name == "grid") {
       EXPECT_EQ(f.get(p), value(whole_pair(2, 3)));

@@ -156,6 +156,27 @@ TEST(frameworks, servers_gather_the_keys_of_a_prefill) {
   EXPECT_EQ(refusal_of("vllm", gather, causal), "has no backward pass (inference)");
 }
 
+// Docs of vLLM, context parallel deployment: 8 K/V heads on 16 tensor-parallel ranks would be there twice.
+TEST(frameworks, vllm_shards_the_cache_over_copies_of_key_heads) {
+  strategy s{.schedule = "dcp", .rows = 2, .cols = 1, .tensor_parallel = 8};
+  s.tokens = token_layout::striped;
+  const attention a{.heads = 64, .kv_heads = 8, .sequence = 1, .prefix = 1 << 20};
+  EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward), "");
+  EXPECT_EQ(settings_of("vllm", s, a),
+            "--tensor-parallel-size 16\n--decode-context-parallel-size 2\n");
+  s.schedule = "dcp-a2a";
+  EXPECT_EQ(settings_of("vllm", s, a),
+            "--tensor-parallel-size 16\n--decode-context-parallel-size 2\n"
+            "--dcp-comm-backend a2a\n");
+  s.tokens = token_layout::contiguous;
+  EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward), "deals cached tokens out striped only");
+  s.tensor_parallel = 4;
+  EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward),
+            "shards the cache of 8 K/V heads over what tp 8 leaves of the ranks only");
+  s.schedule = "helix";
+  EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward), "has no helix; offers allgather");
+}
+
 TEST(frameworks, none_takes_a_prefix_that_lies_over_the_ranks) {
   auto cached = full;
   cached.prefix = 1 << 20;

@@ -474,6 +474,22 @@ TEST(workload, of_a_prefix_that_is_not_a_multiple_names_the_nearest) {
                "4");
 }
 
+// 6 ranks, 2 new and 100 cached tokens: ranks hold 17 of 102 striped ones. 4 K/V heads of 128 in 2 bytes, or 2 of them each.
+// A share of heads in an exchange keeps all 12 + 96 tokens of a group.
+TEST(workload, says_what_a_cache_keeps) {
+  const auto cache = [](const strategy& s, const attention& a) {
+    const auto program = make_schedule(s, a, pass_kind::forward);
+    return peak_memory(workload(program, a, token_layout::striped, true)).cache.value();
+  };
+  attention a{.heads = 24, .kv_heads = 4, .sequence = 2, .prefix = 100};
+  EXPECT_EQ(cache({.schedule = "helix", .rows = 6, .cols = 1}, a), 17 * 4 * 128 * 2 * 2);
+  EXPECT_EQ(cache({.schedule = "dcp", .rows = 3, .cols = 1, .tensor_parallel = 2}, a),
+            34 * 2 * 128 * 2 * 2);
+  a.sequence = 12, a.prefix = 96;
+  EXPECT_EQ(cache({.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4}, a),
+            108 * 128 * 2 * 2);
+}
+
 // 4 ranks, 16 new and 96 cached tokens, 4 K/V heads of 128 in 2 bytes: a rank holds 4 + 24 tokens of K and of V.
 TEST(workload, keeps_its_shard_of_the_prefix_in_memory) {
   attention a{.heads = 8, .kv_heads = 4, .sequence = 16, .prefix = 96};

@@ -27,6 +27,7 @@ prediction answer() {
   p.mean_bytes_sent = 1000.5;
   p.peak_memory = byte_count(1 << 30);
   p.rate_per_device = flop_rate(3e12);
+  p.passes.push_back({.memory = {.cache = byte_count(3072)}});
   p.bottleneck = {"nvlink", "a->b", 0.5};
   p.warnings = {"one", "two"};
   p.problem = {
@@ -44,6 +45,7 @@ TEST(figure_views, json_of_a_prediction) {
       R"("kv_order":"transposed","by":"analytic","time_s":2.0,"time_interval_s":[1.5,2.5],)"
       R"("compute_s":1.25,"exposed_communication_s":0.75,"host_s":0.5,)"
       R"("bytes_sent_per_rank":{"max":1048576,"mean":1000.5},"peak_memory_bytes":1073741824,)"
+      R"("cache_bytes":3072,"tokens_per_second":160.0,"time_per_token_s":0.0125,)"
       R"("tflops_per_device":3.0,"tflop_per_device":6.0,)"
       R"("bottleneck":{"kind":"nvlink","name":"a->b","share":0.5},"feasible":true,)"
       R"("warnings":["one","two"],)"
@@ -53,18 +55,22 @@ TEST(figure_views, json_of_a_prediction) {
 }
 
 TEST(figure_views, csv_has_a_column_a_value_and_no_lists) {
-  EXPECT_EQ(to_csv({answer(), answer()}),
-            "schema,cluster,ranks,schedule,grid.0,grid.1,ulysses,tp,dp,tokens,placement,kv_order,"
-            "by,time_s,time_interval_s.0,time_interval_s.1,compute_s,exposed_communication_s,"
-            "host_s,bytes_sent_per_rank.max,bytes_sent_per_rank.mean,peak_memory_bytes,"
-            "tflops_per_device,tflop_per_device,bottleneck.kind,bottleneck.name,bottleneck.share,"
-            "feasible\n"
-            "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
-            "analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3.0,6.0,nvlink,a->b,0.5,"
-            "true\n"
-            "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
-            "analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3.0,6.0,nvlink,a->b,0.5,"
-            "true\n");
+  EXPECT_EQ(
+      to_csv({answer(), answer()}),
+      "schema,cluster,ranks,schedule,grid.0,grid.1,ulysses,tp,dp,tokens,placement,kv_order,"
+      "by,time_s,time_interval_s.0,time_interval_s.1,compute_s,exposed_communication_s,"
+      "host_s,bytes_sent_per_rank.max,bytes_sent_per_rank.mean,peak_memory_bytes,"
+      "cache_bytes,tokens_per_second,time_per_token_s,"
+      "tflops_per_device,tflop_per_device,bottleneck.kind,bottleneck.name,bottleneck.share,"
+      "feasible\n"
+      "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
+      "analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
+      "nvlink,a->b,0.5,"
+      "true\n"
+      "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
+      "analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
+      "nvlink,a->b,0.5,"
+      "true\n");
 }
 
 TEST(figure_views, csv_quotes_text) {
