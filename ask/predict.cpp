@@ -138,10 +138,11 @@ void warn_of_guesses(prediction& p, const cluster& c) {
     p.warnings.push_back("assumed in the cluster's file: " + guess);
 }
 
-/// Few query rows a rank are read by a law of their own, whose figures may be no one's measurement.
+/// Few query rows a rank against more keys are read by a law of their own, whose figures may be no one's measurement.
 void warn_of_assumed_split(prediction& p, const cluster& c) {
   const auto* kernel = c.device.kernel(p.chosen.kernel);
   if (!kernel || kernel->split.assumed.empty()) return;
+  if (p.problem.tokens(token_side::keys) <= p.problem.sequence) return;
   const auto places = find_algorithm(p.chosen.schedule).whole_queries
                           ? 1
                           : std::int64_t{p.chosen.rows} * p.chosen.cols;
