@@ -63,7 +63,7 @@ std::vector<what_if_answer::change> what_if_answer::changes() const {
 }
 
 what_if_answer answer(const question& q, const what_if& varied,
-                      std::vector<std::string> schedules) {
+                      const std::vector<std::string>& schedules) {
   what_if_answer result{.varied = varied};
   for (const auto& name : schedules.empty() ? all_schedules() : schedules)
     result.schedules.push_back({name, {}});

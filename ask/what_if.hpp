@@ -35,6 +35,6 @@ struct what_if_answer {
 };
 
 /// Schedules by name, none: all. Throws as plan() does.
-what_if_answer answer(const question&, const what_if&, std::vector<std::string> schedules);
+what_if_answer answer(const question&, const what_if&, const std::vector<std::string>& schedules);
 
 }  // namespace attnsim::ask

@@ -15,3 +15,14 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/attnsim-config-version.cm
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/attnsim-config.cmake ${PROJECT_BINARY_DIR}/attnsim-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attnsim)
+
+# cpack in the build tree makes a package of Debian and Ubuntu (scripts/package); configure with CMAKE_INSTALL_PREFIX=/usr.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(CPACK_PACKAGE_CONTACT "The attnsim developers")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_STRIP_FILES ON)
+include(CPack)

@@ -135,7 +135,7 @@ config_node config_node::parse(const std::string& text, const std::string& name,
           fmt::format("{}:1: expected {}", name, map ? "a map of keys to values" : "a list"));
     }
     value_check(text, name).walk(node);
-    return config_node(std::move(node), name, "", std::make_shared<settings>());
+    return config_node(node, name, "", std::make_shared<settings>());
   } catch (const YAML::Exception& e) {
     throw input_error(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));
   } catch (const repeated_key& twice) {

@@ -62,6 +62,7 @@ std::string worded(const Error& e) {
   return printable(keyword + std::string(e.what()).substr(e.field().size()));
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as pybind11 calls it
 void translate(std::exception_ptr thrown) {
   const auto raise = [](const char* type, const std::string& message) {
     PyErr_SetString(py::module_::import("attnsim._attnsim").attr(type).ptr(), message.c_str());
@@ -85,8 +86,8 @@ py::object frame_of(const py::dict& columns) {
 
 PYBIND11_MODULE(_attnsim, m) {
   using namespace attnsim::python;
-  py::exception<attnsim::input_error>(m, "InputError", PyExc_ValueError);
-  py::exception<attnsim::infeasible>(m, "Infeasible", PyExc_ValueError);
+  const py::exception<attnsim::input_error> input_error(m, "InputError", PyExc_ValueError);
+  const py::exception<attnsim::infeasible> infeasible(m, "Infeasible", PyExc_ValueError);
   py::register_exception_translator(&translate);
   bind_requests(m);
   bind_predictions(m);

@@ -110,7 +110,8 @@ schedule overlapped_program::write() {
   const auto wire = backward_ ? s_.gradients : s_.partials;
   ring_reduction reduction(b_, along_row, results_, wire);
   for (int k = 1; k < s_.cols; ++k) {
-    const auto current = queries;
+    const auto current =
+        queries;  // NOLINT(performance-unnecessary-copy-initialization): pass_on changes them
     if (k + 1 < s_.cols) pass_on(k + 1);
     const auto sum = b_.chunk(of_rows, at(0, k), wire);
     attend(current, 0, s_.rows, sum, false);

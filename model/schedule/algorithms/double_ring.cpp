@@ -98,7 +98,7 @@ std::string two_rings(const strategy& s, const attention&) {
 }
 
 volume double_ring_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
-  return {.parts = {{only(along_row), s.rows * (s.cols - 1) * (b.keys + b.key_results)},
+  return {.parts = {{only(along_row), s.rows * ((s.cols - 1) * (b.keys + b.key_results))},
                     {only(along_column), (s.rows - 1) * b.keys},
                     {to_next, s.rows * b.key_results, false}}};
 }

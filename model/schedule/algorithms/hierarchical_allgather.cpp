@@ -78,8 +78,9 @@ std::string several_columns(const strategy& s, const attention&) {
 
 volume hierarchical_allgather_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   const auto each = b.keys + b.key_results;
-  return {.parts = {{row, (s.cols - 1) * each}, {only(along_column), (s.rows - 1) * s.cols * each}},
-          .apart = true};
+  return {
+      .parts = {{row, (s.cols - 1) * each}, {only(along_column), (s.rows - 1) * (s.cols * each)}},
+      .apart = true};
 }
 
 }  // namespace
