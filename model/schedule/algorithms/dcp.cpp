@@ -6,11 +6,11 @@
 namespace attnsim {
 namespace {
 
-schedule generate(const strategy& s, const attention&, pass_kind) {
+schedule dcp_program(const strategy& s, const attention&, pass_kind) {
   return cache_shards(s, query_heads::gathered, output_exchange::weighed_sum);
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume dcp_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   return cache_shards_volume(s, b, query_heads::gathered, output_exchange::weighed_sum);
 }
 
@@ -22,9 +22,9 @@ algorithm describe_dcp() {
               "decodes: ranks gather queries, weigh partial outputs by gathered statistics, and "
               "sum them",
           .source = "vLLM, decode context parallel: all-gather and reduce-scatter",
-          .generate = generate,
+          .generate = dcp_program,
           .refusal = sharing_outputs,
-          .sends = sends,
+          .sends = dcp_volume,
           .sends_partials = true,
           .sends_gradients = false,
           .whole_queries = true,

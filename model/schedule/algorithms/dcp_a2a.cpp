@@ -5,11 +5,11 @@
 namespace attnsim {
 namespace {
 
-schedule generate(const strategy& s, const attention&, pass_kind) {
+schedule dcp_a2a_program(const strategy& s, const attention&, pass_kind) {
   return cache_shards(s, query_heads::gathered, output_exchange::all_to_all);
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume dcp_a2a_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   return cache_shards_volume(s, b, query_heads::gathered, output_exchange::all_to_all);
 }
 
@@ -20,9 +20,9 @@ algorithm describe_dcp_a2a() {
           .summary =
               "decodes: ranks gather queries, one all-to-all shares out partial outputs by heads",
           .source = "vLLM and SGLang, decode context parallel: all-to-all",
-          .generate = generate,
+          .generate = dcp_a2a_program,
           .refusal = sharing_outputs,
-          .sends = sends,
+          .sends = dcp_a2a_volume,
           .sends_partials = true,
           .sends_gradients = false,
           .whole_queries = true,

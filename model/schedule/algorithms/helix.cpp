@@ -6,11 +6,11 @@
 namespace attnsim {
 namespace {
 
-schedule generate(const strategy& s, const attention&, pass_kind) {
+schedule helix_program(const strategy& s, const attention&, pass_kind) {
   return cache_shards(s, query_heads::whole, output_exchange::all_to_all);
 }
 
-volume sends(const strategy& s, const chunk_bytes& b, pass_kind) {
+volume helix_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
   return cache_shards_volume(s, b, query_heads::whole, output_exchange::all_to_all);
 }
 
@@ -22,9 +22,9 @@ algorithm describe_helix() {
               "decodes: the cache is sharded by tokens, one all-to-all shares out partial outputs "
               "by heads",
           .source = "arXiv 2507.07120",
-          .generate = generate,
+          .generate = helix_program,
           .refusal = sharing_outputs,
-          .sends = sends,
+          .sends = helix_volume,
           .sends_partials = true,
           .sends_gradients = false,
           .whole_queries = true,
