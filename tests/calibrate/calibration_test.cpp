@@ -161,7 +161,7 @@ TEST_F(calibrating, takes_the_time_of_rows_from_rectangles) {
                      .kv_heads = 4,
                      .rows = side,
                      .cols = side});
-  const auto& laws = run().profile.kernels.at(0).laws;
+  const auto laws = run().profile.kernels.at(0).laws;
   ASSERT_EQ(laws.size(), 4u);
   EXPECT_EQ(laws[3].group, 8);
   EXPECT_EQ(laws[3].row, laws[2].row);
