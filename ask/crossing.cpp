@@ -51,6 +51,10 @@ attention with_new_tokens(attention problem, std::int64_t tokens) {
   return problem;
 }
 
+bool passes(const prediction& p) {
+  return !find_algorithm(p.chosen.schedule).whole_queries;
+}
+
 /// By what its formula says of a forward pass.
 std::string passed_by(const strategy& s) {
   const auto& chosen = find_algorithm(s.schedule);
@@ -95,14 +99,6 @@ crossing over_sequences(const cluster& c, const std::vector<prediction>& ranked,
   }
   return result;
 }
-
-namespace {
-
-bool passes(const prediction& p) {
-  return !find_algorithm(p.chosen.schedule).whole_queries;
-}
-
-}  // namespace
 
 bool passes_any(const std::vector<prediction>& ranked) {
   return std::any_of(ranked.begin(), ranked.end(), passes);

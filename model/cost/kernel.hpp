@@ -31,8 +31,8 @@
 //   reading    = K and V once a block / (efficiency x bandwidth x min(1, filled / filling))
 //   computing  = operations of whole blocks / (the kernel's highest rate x filled)
 //   time       = launch + max(reading, computing) + combine + the splits' outputs in fp32, written and read
-// or what the tables and laws say where that is less; up to twice as many rows something in between, in log space. Like them it grows with rows, columns, pairs and heads: combining is
-// charged to calls that need no split, too.
+// or what the tables and laws say where that is less; up to twice as many rows something in between, in log space. Like them it
+// grows with rows, columns, pairs and heads: combining is charged to calls that need no split, too.
 //
 // Where a device has no table for the pass, and for fp32, a roofline stands in: the larger of
 // operations / (roofline_efficiency x peak) and bytes / memory bandwidth.

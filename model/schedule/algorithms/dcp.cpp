@@ -4,32 +4,13 @@
 #include "model/schedule/algorithms/generators.hpp"
 
 namespace attnsim {
-namespace {
-
-schedule dcp_program(const strategy& s, const attention&, pass_kind) {
-  return cache_shards(s, query_heads::gathered, output_exchange::weighed_sum);
-}
-
-volume dcp_volume(const strategy& s, const chunk_bytes& b, pass_kind) {
-  return cache_shards_volume(s, b, query_heads::gathered, output_exchange::weighed_sum);
-}
-
-}  // namespace
 
 algorithm describe_dcp() {
-  return {.name = "dcp",
-          .summary =
-              "decodes: ranks gather queries, weigh partial outputs by gathered statistics, and "
-              "sum them",
-          .source = "vLLM, decode context parallel: all-gather and reduce-scatter",
-          .generate = dcp_program,
-          .refusal = sharing_outputs,
-          .sends = dcp_volume,
-          .sends_partials = true,
-          .sends_gradients = false,
-          .whole_queries = true,
-          .for_more_keys = true,
-          .tokens = token_layout::striped};
+  return decoding<query_heads::gathered, output_exchange::weighed_sum>(
+      "dcp",
+      "decodes: ranks gather queries, weigh partial outputs by gathered statistics, and "
+      "sum them",
+      "vLLM, decode context parallel: all-gather and reduce-scatter");
 }
 
 }  // namespace attnsim

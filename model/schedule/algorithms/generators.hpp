@@ -48,6 +48,23 @@ schedule cache_shards(const strategy&, query_heads, output_exchange);
 volume cache_shards_volume(const strategy&, const chunk_bytes&, query_heads, output_exchange);
 /// Why not, for the same: ranks share out the query heads.
 std::string sharing_outputs(const strategy&, const attention&);
+/// What schedules that decode so describe alike.
+template <query_heads Start, output_exchange Exchange>
+algorithm decoding(const std::string& name, const std::string& summary, const std::string& source) {
+  return {.name = name,
+          .summary = summary,
+          .source = source,
+          .generate = [](const strategy& s, const attention&,
+                         pass_kind) { return cache_shards(s, Start, Exchange); },
+          .refusal = sharing_outputs,
+          .sends = [](const strategy& s, const chunk_bytes& b,
+                      pass_kind) { return cache_shards_volume(s, b, Start, Exchange); },
+          .sends_partials = true,
+          .sends_gradients = false,
+          .whole_queries = true,
+          .for_more_keys = true,
+          .tokens = token_layout::striped};
+}
 
 /// The schedule of one place: a plain kernel call from the inputs to the results.
 schedule one_kernel_call(pass_kind);
