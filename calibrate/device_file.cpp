@@ -134,7 +134,12 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
   std::string result;
   for (const auto& note : notes) result += fmt::format("# {}\n", note);
   result += fmt::format("name: {}\nsource: {}\n", d.name, quoted(d.source));
-  result += fmt::format("peak: {{half: {}, fp32: {}}}\n", text(d.peak_half), text(d.peak_fp32));
+  result += fmt::format("peak: {{half: {}, fp32: {}", text(d.peak_half), text(d.peak_fp32));
+  if (d.peak_fp8 > flop_rate()) result += fmt::format(", fp8: {}", text(d.peak_fp8));
+  result +=
+      fmt::format("}}\nmatmul: {{half: {:.4g}, fp8: {:.4g}, tile: [{}, {}], depth: {:.4g}{}}}\n",
+                  d.matmul.half, d.matmul.fp8, d.matmul.rows, d.matmul.cols, d.matmul.depth,
+                  d.matmul.assumed.empty() ? "" : ", assumed: " + quoted(d.matmul.assumed));
   result += fmt::format("memory: {{capacity: {} B, bandwidth: {}, efficiency: {:.4g}",
                         d.memory.value(), text(d.memory_bandwidth), d.memory_efficiency);
   if (d.delta_efficiency != d.memory_efficiency)

@@ -3,21 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
 
-#include "model/config.hpp"
+#include "model/attention/model_file.hpp"
 #include "model/named.hpp"
-#include "model/spelling.hpp"
-#include "model/topology_files.hpp"
 
 namespace attnsim {
 namespace {
 
 constexpr name_table<layer_kind, 2> layers{
     {{layer_kind::full, "full"}, {layer_kind::window, "window"}}};
-
-constexpr std::int64_t most = std::int64_t{1} << 40;  ///< tokens, heads, elements
 
 /// A model as its configuration has it.
 struct described {
@@ -36,8 +30,7 @@ struct described {
 };
 
 described listed(const std::string& name, const config_node& node) {
-  node.allow_only({"heads", "kv_heads", "head_dim", "value_head_dim", "mask", "window", "chunk",
-                   "layers", "sinks", "joint"});
+  allow_model_keys(node);
   described m{.name = name,
               .heads = node.get_integer("heads", 1),
               .kv_heads = node.get_integer("kv_heads", 1),
@@ -55,19 +48,6 @@ described listed(const std::string& name, const config_node& node) {
   m.sinks = node.get<bool>("sinks", false);
   m.joint = node.get<bool>("joint", false);
   return m;
-}
-
-/// The first of the keys that the configuration has.
-std::string_view first_key(const config_node& node, std::initializer_list<std::string_view> keys) {
-  const auto found =
-      std::find_if(keys.begin(), keys.end(), [&](auto key) { return node.has(key); });
-  return found == keys.end() ? *keys.begin() : *found;
-}
-
-std::int64_t size_under(const config_node& node, std::string_view key) {
-  const auto size = node.get_integer(key, 1);
-  if (size > most) node.fail(key, fmt::format("expected at most {}", most));
-  return size;
 }
 
 std::int64_t head_dim_of(const config_node& node, std::int64_t heads) {
@@ -124,11 +104,10 @@ void read_layers(described& m, const config_node& node) {
   }
 }
 
-described configured(const config_node& root) {
-  const auto node = root.has("text_config") ? root.at("text_config") : root;
-  described m{.name = root.has("model_type")    ? root.get<std::string>("model_type")
-                      : root.has("_class_name") ? root.get<std::string>("_class_name")
-                                                : "the model"};
+described configured(const model_file& file) {
+  const auto& root = file.root;
+  const auto& node = file.text;
+  described m{.name = file.name};
   m.heads = size_under(node, first_key(node, {"num_attention_heads", "num_heads", "n_head"}));
   if (node.has("kv_lora_rank")) {
     m.kv_heads = m.heads;
@@ -149,19 +128,9 @@ described configured(const config_node& root) {
   return m;
 }
 
-config_node list_of_models() {
-  return config_node::load(find_topology_file("", "models"));
-}
-
 described find_model(const std::string& model) {
-  if (model.starts_with('{')) return configured(config_node::parse_text(model, "config.json"));
-  std::error_code ignored;
-  if (std::filesystem::exists(model, ignored)) return configured(config_node::load(model));
-  if (const auto list = list_of_models(); list.has(model)) return listed(model, list.at(model));
-  const auto names = known_models();
-  throw input_error(asked("model"), model,
-                    fmt::format("expected a config.json or one of: {}{}", fmt::join(names, ", "),
-                                did_you_mean(model, names)));
+  const auto file = find_model_file(model);
+  return file.listed ? listed(file.name, file.root) : configured(file);
 }
 
 void use_layers(attention& a, const described& m, layer_kind layer) {
@@ -209,12 +178,6 @@ std::string_view name_of(layer_kind layer) {
 }
 layer_kind parse_layer(std::string_view text) {
   return find_value(layers, text);
-}
-
-std::vector<std::string> known_models() {
-  std::vector<std::string> names;
-  for (const auto& [name, shape] : list_of_models().entries()) names.push_back(name);
-  return names;
 }
 
 void use_model(attention& a, const std::string& model, layer_kind layer) {

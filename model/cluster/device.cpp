@@ -291,9 +291,34 @@ void read_memory(const config_node& node, device_profile& device) {
 }
 
 void read_peak(const config_node& node, device_profile& device) {
-  node.allow_only({"half", "fp32"});
+  node.allow_only({"half", "fp32", "fp8"});
   device.peak_half = node.get<flop_rate>("half");
   device.peak_fp32 = node.get<flop_rate>("fp32");
+  device.peak_fp8 = node.get<flop_rate>("fp8", {});
+}
+
+matmul_profile read_matmul(const config_node& node) {
+  constexpr int most_tokens = 4096;
+  node.allow_only({"half", "fp8", "tile", "depth", "assumed"});
+  matmul_profile m;
+  m.half = read_share(node, "half", m.half);
+  m.fp8 = read_share(node, "fp8", m.fp8);
+  if (node.has("tile")) {
+    const auto tile = node.at("tile").items();
+    if (tile.size() != 2) node.fail("tile", "expected rows and columns, such as [128, 256]");
+    const auto size = [&](const config_node& item) {
+      const auto tokens = item.as<std::int64_t>();
+      if (tokens < 1 || tokens > most_tokens)
+        item.fail("", fmt::format("expected a whole number from 1 to {}", most_tokens));
+      return static_cast<int>(tokens);
+    };
+    m.rows = size(tile[0]);
+    m.cols = size(tile[1]);
+  }
+  m.depth = node.get<double>("depth", 0);
+  if (m.depth < 0) node.fail("depth", "expected at least 0");
+  m.assumed = node.get<std::string>("assumed", "");
+  return m;
 }
 
 /// The numbers of "cudnn-9.19": 9, 19; none without a version.
@@ -379,11 +404,12 @@ device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
                    "kernel_launch", "communication_slowdown", "idle_start", "uncertainty",
-                   "transports", "kernels"});
+                   "transports", "kernels", "matmul"});
   device_profile device;
   device.name = root.get<std::string>("name");
   device.source = root.get_text("source");
   read_peak(root.at("peak"), device);
+  if (root.has("matmul")) device.matmul = read_matmul(root.at("matmul"));
   read_memory(root.at("memory"), device);
   device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);
   device.roofline_efficiency = read_share(root, "roofline_efficiency", 1);

@@ -87,6 +87,17 @@ struct kernel_profile {
   std::vector<kernel_table> tables;
 };
 
+/// How matrix products run, as cuBLASLt's do; `matmul` in files. cost/matmul.hpp has the time.
+struct matmul_profile {
+  double half =
+      0.75;  ///< share of the peak that whole waves of tiles with long loops reach: bf16, fp16
+  double fp8 = 0.65;
+  int rows = 128;  ///< of a tile of the result
+  int cols = 256;
+  double depth = 0;  ///< a tile's beginning and end take as long as so much of its loop
+  std::string assumed = "no one's measurement";  ///< empty: published or measured
+};
+
 /// What a message takes beyond its latency and its bytes at their rate, as pipelines fill and protocols change with the
 /// size: as measured, linear between sizes, below the first as there, above the last as there. Copies share the points.
 class message_ramp {
@@ -182,6 +193,8 @@ struct device_profile {
   std::string source;
   flop_rate peak_half;  ///< bf16 and fp16, dense
   flop_rate peak_fp32;
+  flop_rate peak_fp8;  ///< zero: no such products
+  matmul_profile matmul;
   byte_count memory;
   bandwidth memory_bandwidth;
   double memory_efficiency = 1;    ///< share of it that merge, convert and accumulate reach
@@ -229,7 +242,8 @@ struct device_profile {
 ///
 ///   name: example
 ///   source: where the numbers are from
-///   peak: {half: 989 TFLOP/s, fp32: 67 TFLOP/s}
+///   peak: {half: 989 TFLOP/s, fp32: 67 TFLOP/s, fp8: 1979 TFLOP/s}
+///   matmul: {half: 0.8, fp8: 0.7, tile: [128, 256], depth: 256, assumed: what nobody measured}
 ///   memory: {capacity: 80 GiB, bandwidth: 3.35 TB/s, efficiency: 0.9}
 ///   multiprocessors: 132
 ///   roofline_efficiency: 0.6

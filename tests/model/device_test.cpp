@@ -187,13 +187,38 @@ TEST(kernel, without_its_version_is_the_newest) {
   EXPECT_EQ(unversioned("c-"), "c-");
 }
 
+TEST(read_device, matrix_products) {
+  const auto read = [](const std::string& matmul) {
+    return read_device(config_node::parse_text(
+        "name: d\npeak: {half: 1000 TFLOP/s, fp32: 60 TFLOP/s, fp8: 2000 TFLOP/s}\n"
+        "memory: {capacity: 80 GiB, bandwidth: 3 TB/s}\nmultiprocessors: 100\n" +
+            matmul,
+        "d.yaml"));
+  };
+  const auto m = read("matmul: {half: 0.8, fp8: 0.7, tile: [64, 128], depth: 100}\n").matmul;
+  EXPECT_EQ(m.half, 0.8);
+  EXPECT_EQ(m.fp8, 0.7);
+  EXPECT_EQ(m.rows, 64);
+  EXPECT_EQ(m.cols, 128);
+  EXPECT_EQ(m.depth, 100);
+  EXPECT_EQ(m.assumed, "");
+  EXPECT_EQ(read("").peak_fp8, flop_rate(2000e12));
+  EXPECT_EQ(read("").matmul.assumed, "no one's measurement");
+  EXPECT_ERROR(read("matmul: {half: 1.2}\n"), input_error,
+               "d.yaml:5: matmul.half: '1.2': expected a share above 0 and at most 1");
+  EXPECT_ERROR(read("matmul: {tile: [64]}\n"), input_error,
+               "d.yaml:5: matmul.tile: '[...]': expected rows and columns, such as [128, 256]");
+  EXPECT_ERROR(read("matmul: {depth: -1}\n"), input_error,
+               "d.yaml:5: matmul.depth: '-1': expected at least 0");
+}
+
 TEST(read_device, refuses_bad_values) {
   EXPECT_ERROR(read("name: d\n"), input_error, "d.yaml:1: peak: missing");
   EXPECT_ERROR(
       read(required + "speed: 1\n"), input_error,
       "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
       "roofline_efficiency, kernel_launch, communication_slowdown, idle_start, "
-      "uncertainty, transports, kernels");
+      "uncertainty, transports, kernels, matmul");
   EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
                "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");
   EXPECT_ERROR(read(required + "communication_slowdown: 0.5\n"), input_error,

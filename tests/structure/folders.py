@@ -10,14 +10,16 @@ from pathlib import Path
 
 # Folder: what it may include besides itself. The order is one of dependence: nothing stands before what it includes.
 # The rooms of model/ and of kernels/ are folders of their own; "model" is its files outside rooms.
-MODEL = ["model", "model/attention", "model/cluster", "model/schedule", "model/cost"]
+MODEL = ["model", "model/attention", "model/cluster", "model/schedule", "model/cost", "model/layer", "model/step"]
 ANSWERS = [*MODEL, "sim", "ask"]
 MAY_INCLUDE = {
     "model": [],
     "model/attention": ["model"],
     "model/cluster": ["model", "model/attention"],
     "model/schedule": ["model", "model/attention", "model/cluster"],
-    "model/cost": MODEL[:-1],
+    "model/cost": MODEL[:4],
+    "model/layer": MODEL[:5],
+    "model/step": MODEL[:6],
     "sim": MODEL,
     "ask": [*MODEL, "sim"],
     "kernels": MODEL,

@@ -1,0 +1,37 @@
+// Time of a matrix product, rows x inner times inner x cols, as cuBLASLt runs it: tiles of the result, one a multiprocessor at
+// a time, in waves.
+//
+//   tiles      count x ceil(rows / tile rows) x ceil(cols / tile cols)
+//   a tile     2 x tile rows x tile cols x (inner + depth) operations, at the device's highest rate / multiprocessors
+//   computing  waves x a tile, waves = ceil(tiles / multiprocessors)
+//   moving     every operand read and the result written once, at the memory's rate
+//   time       launch + max(computing, moving)
+//
+// Where that is less, a tile is a half or a quarter as wide (cuBLASLt chooses among tiles). It is slower by half of what it has to
+// load more for each operation (an assumption). The highest rate is a share of the peak that long loops over whole waves were measured to reach
+// (device.hpp, matmul_profile).
+#pragma once
+
+#include "model/cluster/device.hpp"
+
+namespace attnsim {
+
+enum class product_type { half, fp8 };  ///< of the operands; fp8 adds up in fp32 and writes bf16
+
+struct matrix_product {
+  double rows = 0;
+  double cols = 0;
+  double inner = 0;
+  double count = 1;         ///< equal products in one call (grouped, of experts)
+  double result_bytes = 2;  ///< an element of the result, read too where it is added to
+
+  flop_count operations() const { return flop_count(2 * rows * cols * inner * count); }
+};
+
+/// Of a device of full speed. Zero for an empty product. fp8 without a peak for it is as half.
+seconds product_time(const device_profile&, const matrix_product&, product_type);
+
+/// What the largest products reach.
+flop_rate highest_product_rate(const device_profile&, product_type);
+
+}  // namespace attnsim

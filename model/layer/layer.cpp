@@ -1,0 +1,366 @@
+#include "model/layer/layer.hpp"
+
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr name_table<recomputation, 3> recomputations{{{recomputation::none, "none"},
+                                                       {recomputation::selective, "selective"},
+                                                       {recomputation::full, "full"}}};
+
+constexpr double number = 2;  ///< bytes, of bf16
+
+/// Bytes that an elementwise operation moves for each element, and in how many kernels.
+struct element_cost {
+  double fused = 0, eager = 0;
+  int eager_kernels = 1;
+};
+// Adds the branch to the residual and norms the sum: two in, two out. Eager, the norm's six steps are in fp32.
+constexpr element_cost norm_cost{4 * number, 36, 8}, norm_gradient{4 * number, 60, 12};
+// Eager, to fp32 and back.
+constexpr element_cost rotation_cost{2 * number, 20, 6};
+constexpr element_cost gated_cost{3 * number, 5 * number, 2},
+    gated_gradient{5 * number, 9 * number, 4};
+constexpr element_cost plain_cost{2 * number, 2 * number, 1},
+    plain_gradient{3 * number, 3 * number, 1};
+// bf16 in, fp8 and its transpose out.
+constexpr element_cost fp8_cost{number + 2, number + 2, 1};
+// Logits to fp32, their sum of exponentials; backward the gradient, to bf16.
+constexpr element_cost loss_cost{10, 18, 4}, loss_gradient{10, 18, 4};
+
+/// The layer's sizes on one device.
+struct sizes {
+  double tokens, local;  ///< of the micro-batch, and of them those that the device norms
+  double hidden, query, key, inner;
+  explicit sizes(const layer_setting& s)
+      : tokens(static_cast<double>(s.tokens)),
+        local(s.sequence_parallel ? tokens / s.cut.tensor : tokens),
+        hidden(static_cast<double>(s.model.hidden)),
+        query(static_cast<double>(s.model.query_width()) / s.cut.tensor),
+        key(static_cast<double>(s.model.key_width()) / s.cut.tensor),
+        inner(static_cast<double>(s.model.intermediate) / s.cut.tensor) {}
+};
+
+class operation_list {
+ public:
+  explicit operation_list(const layer_setting& s) : s_(s), n_(s) {}
+
+  void elementwise(std::string_view name, double elements, const element_cost& cost) {
+    if (elements <= 0) return;
+    list_.push_back({.name = name,
+                     .work = layer_work::elementwise,
+                     .traffic = elements * (s_.fused ? cost.fused : cost.eager),
+                     .kernels = s_.fused ? 1 : cost.eager_kernels});
+  }
+
+  void product(std::string_view name, double rows, double cols, double inner, double count = 1,
+               double result_bytes = number) {
+    list_.push_back({.name = name,
+                     .work = layer_work::product,
+                     .product = {rows, cols, inner, count, result_bytes},
+                     .type = s_.linear});
+  }
+
+  /// The gradients of a product's input and of its weights.
+  void gradients(std::string_view name, double rows, double cols, double inner, double count = 1) {
+    cast("gradients to fp8", rows * cols * count);
+    product(name, rows, inner, cols, count);
+    product(name, cols, inner, rows, count, s_.adds_gradients ? 8 : number);
+  }
+
+  void cast(std::string_view name, double elements) {
+    if (s_.linear == product_type::fp8) elementwise(name, elements, fp8_cost);
+  }
+
+  void attention(pass_kind pass) {
+    list_.push_back({.name = "attention", .work = layer_work::attention, .pass = pass});
+  }
+
+  void collective(std::string_view name, collective_kind kind, rank_group over, double bytes,
+                  bool in_pieces = false) {
+    if (size_of(s_.cut, over) < 2 || bytes <= 0) return;
+    list_.push_back({.name = name,
+                     .work = layer_work::collective,
+                     .moves = kind,
+                     .over = over,
+                     .bytes = bytes,
+                     .in_pieces = in_pieces});
+  }
+
+  void gather_tokens() {
+    if (s_.sequence_parallel)
+      collective("gather of tokens", collective_kind::all_gather, rank_group::tensor,
+                 number * n_.tokens * n_.hidden, s_.overlaps_tensor);
+  }
+  void scatter_sums() {
+    collective("sum of parts",
+               s_.sequence_parallel ? collective_kind::reduce_scatter : collective_kind::all_reduce,
+               rank_group::tensor, number * n_.tokens * n_.hidden, s_.overlaps_tensor);
+  }
+
+  std::vector<layer_operation> take() { return std::move(list_); }
+
+ private:
+  const layer_setting& s_;
+  sizes n_;
+  std::vector<layer_operation> list_;
+};
+
+double experts_a_rank(const layer_setting& s) {
+  return static_cast<double>(s.model.experts) / s.cut.expert;
+}
+
+/// Of all experts that the busiest rank has.
+double expert_tokens(const layer_setting& s) {
+  return static_cast<double>(s.tokens) / s.cut.tensor * s.model.active_experts * s.expert_skew;
+}
+
+double exchanged_bytes(const layer_setting& s) {
+  return number * expert_tokens(s) * static_cast<double>(s.model.hidden);
+}
+
+void attention_forward(operation_list& list, const layer_setting& s, bool again) {
+  const sizes n(s);
+  const bool selective = again && s.recomputed == recomputation::selective;
+  list.elementwise("norm", n.local * n.hidden, norm_cost);
+  list.cast("inputs to fp8", n.local * n.hidden);
+  list.gather_tokens();
+  // queries and values are kept, keys and the output are computed again
+  list.product("projections", n.tokens, selective ? n.key : n.query + 2 * n.key, n.hidden);
+  list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
+  if (!selective) list.attention(pass_kind::forward);
+  if (!selective) list.cast("inputs to fp8", n.tokens * n.query);
+  list.product("output", n.tokens, n.hidden, n.query);
+  list.scatter_sums();
+}
+
+void dense_forward(operation_list& list, const layer_setting& s, bool again) {
+  const sizes n(s);
+  const auto& m = s.model;
+  const bool selective = again && s.recomputed == recomputation::selective;
+  const double before =
+      selective ? m.products_before_activation() - 1 : m.products_before_activation();
+  list.gather_tokens();
+  if (before > 0) list.product("MLP up", n.tokens, before * n.inner, n.hidden);
+  list.elementwise("activation", n.tokens * n.inner, m.gated ? gated_cost : plain_cost);
+  list.cast("inputs to fp8", n.tokens * n.inner);
+  if (selective) return;
+  list.product("MLP down", n.tokens, n.hidden, n.inner);
+  list.scatter_sums();
+}
+
+void experts_forward(operation_list& list, const layer_setting& s) {
+  const auto& m = s.model;
+  const double local = static_cast<double>(s.tokens) / s.cut.tensor,
+               hidden = static_cast<double>(m.hidden);
+  const double tokens = expert_tokens(s), count = experts_a_rank(s), rows = tokens / count;
+  const double width = static_cast<double>(m.expert_intermediate),
+               before = m.products_before_activation();
+  list.product("router", local, m.experts, hidden);
+  list.elementwise("order of tokens", tokens * hidden, plain_cost);
+  list.collective("tokens to experts", collective_kind::all_to_all, rank_group::expert,
+                  exchanged_bytes(s));
+  list.product("experts up", rows, before * width, hidden, count);
+  list.elementwise("activation", tokens * width, m.gated ? gated_cost : plain_cost);
+  list.product("experts down", rows, hidden, width, count);
+  list.collective("tokens from experts", collective_kind::all_to_all, rank_group::expert,
+                  exchanged_bytes(s));
+  list.elementwise("sum of experts", tokens * hidden, plain_cost);
+  if (m.shared_intermediate == 0) return;
+  const double shared = static_cast<double>(m.shared_intermediate);
+  list.product("shared expert up", local, before * shared, hidden);
+  list.elementwise("activation", local * shared, m.gated ? gated_cost : plain_cost);
+  list.product("shared expert down", local, hidden, shared);
+}
+
+void experts_backward(operation_list& list, const layer_setting& s) {
+  const auto& m = s.model;
+  const double local = static_cast<double>(s.tokens) / s.cut.tensor,
+               hidden = static_cast<double>(m.hidden);
+  const double tokens = expert_tokens(s), count = experts_a_rank(s), rows = tokens / count;
+  const double width = static_cast<double>(m.expert_intermediate),
+               before = m.products_before_activation();
+  list.elementwise("sum of experts", tokens * hidden, plain_cost);
+  list.collective("tokens to experts", collective_kind::all_to_all, rank_group::expert,
+                  exchanged_bytes(s));
+  list.gradients("experts down", rows, hidden, width, count);
+  list.elementwise("activation", tokens * width, m.gated ? gated_gradient : plain_gradient);
+  list.gradients("experts up", rows, before * width, hidden, count);
+  list.collective("tokens from experts", collective_kind::all_to_all, rank_group::expert,
+                  exchanged_bytes(s));
+  list.elementwise("order of tokens", tokens * hidden, plain_cost);
+  list.gradients("router", local, m.experts, hidden);
+  if (m.shared_intermediate == 0) return;
+  const double shared = static_cast<double>(m.shared_intermediate);
+  list.gradients("shared expert down", local, hidden, shared);
+  list.elementwise("activation", local * shared, m.gated ? gated_gradient : plain_gradient);
+  list.gradients("shared expert up", local, before * shared, hidden);
+}
+
+void mlp_forward(operation_list& list, const layer_setting& s, bool again) {
+  const sizes n(s);
+  list.elementwise("norm", n.local * n.hidden, norm_cost);
+  list.cast("inputs to fp8", n.local * n.hidden);
+  if (s.model.experts > 0) return experts_forward(list, s);
+  dense_forward(list, s, again);
+}
+
+/// The gradient of what was summed over tensor ranks is gathered, and the input with it: weights' gradients need all tokens.
+void mlp_backward(operation_list& list, const layer_setting& s) {
+  const sizes n(s);
+  if (s.model.experts > 0) {
+    experts_backward(list, s);
+  } else {
+    list.gather_tokens();
+    list.gradients("MLP down", n.tokens, n.hidden, n.inner);
+    list.elementwise("activation", n.tokens * n.inner,
+                     s.model.gated ? gated_gradient : plain_gradient);
+    list.gather_tokens();
+    list.gradients("MLP up", n.tokens, s.model.products_before_activation() * n.inner, n.hidden);
+    list.scatter_sums();
+  }
+  list.elementwise("norm", n.local * n.hidden, norm_gradient);
+}
+
+void attention_backward(operation_list& list, const layer_setting& s) {
+  const sizes n(s);
+  list.gather_tokens();
+  list.gradients("output", n.tokens, n.hidden, n.query);
+  list.attention(pass_kind::backward);
+  list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
+  list.gather_tokens();
+  list.gradients("projections", n.tokens, n.query + 2 * n.key, n.hidden);
+  list.scatter_sums();
+  list.elementwise("norm", n.local * n.hidden, norm_gradient);
+}
+
+/// The setting of the output layer: a plain product.
+layer_setting in_half(layer_setting s) {
+  s.linear = product_type::half;
+  return s;
+}
+
+double logits(const layer_setting& s) {
+  return static_cast<double>(s.tokens) * static_cast<double>(s.model.vocabulary) / s.cut.tensor;
+}
+
+/// What a layer keeps of its MLP.
+double kept_of_mlp(const layer_setting& s, double input_bytes) {
+  const sizes n(s);
+  const auto& m = s.model;
+  const double before = m.products_before_activation();
+  if (m.experts == 0) return n.tokens * n.inner * (number * before + input_bytes);
+  const double width = static_cast<double>(m.expert_intermediate);
+  const double shared = static_cast<double>(m.shared_intermediate) * n.tokens / s.cut.tensor;
+  return expert_tokens(s) * (input_bytes * n.hidden + width * (number * before + input_bytes)) +
+         shared * (number * before + input_bytes);
+}
+
+double kept_by_all(const layer_setting& s) {
+  const sizes n(s);
+  const bool fp8 = s.linear == product_type::fp8;
+  const double input_bytes = fp8 ? 1 : number;  // of a product, kept as it went in
+  const double statistics = 4 * static_cast<double>(s.model.shape.heads) / s.cut.tensor;
+  const double output = n.query * (number + (fp8 ? 1 : 0));  // attention's backward reads it too
+  return n.local * n.hidden * 2 * (number + input_bytes) +
+         n.tokens * (number * (n.query + 2 * n.key) + output + statistics) +
+         kept_of_mlp(s, input_bytes);
+}
+
+}  // namespace
+
+std::string_view name_of(recomputation r) {
+  return find_name(recomputations, r);
+}
+recomputation parse_recomputation(std::string_view text) {
+  return find_value(recomputations, text);
+}
+
+std::vector<layer_operation> forward_operations(const layer_setting& s) {
+  operation_list list(s);
+  attention_forward(list, s, false);
+  mlp_forward(list, s, false);
+  return list.take();
+}
+
+std::vector<layer_operation> backward_operations(const layer_setting& s) {
+  operation_list list(s);
+  if (s.recomputed != recomputation::none) {
+    attention_forward(list, s, true);
+    mlp_forward(list, s, true);
+  }
+  mlp_backward(list, s);
+  attention_backward(list, s);
+  return list.take();
+}
+
+std::vector<layer_operation> loss_forward(const layer_setting& given) {
+  const auto s = in_half(given);
+  const sizes n(s);
+  operation_list list(s);
+  list.elementwise("norm", n.local * n.hidden, norm_cost);
+  list.gather_tokens();
+  list.product("output layer", n.tokens, logits(s) / n.tokens, n.hidden);
+  list.elementwise("loss", logits(s), loss_cost);
+  return list.take();
+}
+
+std::vector<layer_operation> loss_backward(const layer_setting& given) {
+  const auto s = in_half(given);
+  const sizes n(s);
+  operation_list list(s);
+  list.elementwise("loss", logits(s), loss_gradient);
+  list.gradients("output layer", n.tokens, logits(s) / n.tokens, n.hidden);
+  list.scatter_sums();
+  list.elementwise("norm", n.local * n.hidden, norm_gradient);
+  return list.take();
+}
+
+double kept_bytes(const layer_setting& s) {
+  const sizes n(s);
+  const double input = number * n.local * n.hidden;
+  const double statistics = 4 * static_cast<double>(s.model.shape.heads) / s.cut.tensor;
+  switch (s.recomputed) {
+    case recomputation::none:
+      return kept_by_all(s);
+    case recomputation::selective:
+      return 2 * input + n.tokens * (number * (2 * n.query + n.key) + statistics) +
+             (s.model.experts == 0
+                  ? number * n.tokens * n.inner
+                  : number * expert_tokens(s) * static_cast<double>(s.model.expert_intermediate));
+    case recomputation::full:
+      return input;
+  }
+  return 0;
+}
+
+double working_bytes(const layer_setting& s) {
+  const sizes n(s);
+  const double gathered = 2 * number * n.tokens * n.hidden;
+  const double width = s.model.experts == 0
+                           ? n.tokens * n.inner
+                           : expert_tokens(s) * static_cast<double>(s.model.expert_intermediate);
+  return kept_by_all(s) - kept_bytes(s) + gathered +
+         number * s.model.products_before_activation() * width;
+}
+
+double loss_bytes(const layer_setting& s) {
+  constexpr double fused = 2 + 4 + 4 + 4, gradient_in_storage = 4;
+  return logits(s) * (s.fused ? fused : fused + gradient_in_storage);
+}
+
+double dense_parameters_a_rank(const layer_setting& s) {
+  const auto& m = s.model;
+  const double norms = 2 * static_cast<double>(m.hidden);
+  if (m.experts == 0)
+    return (m.attention_parameters() + m.dense_parameters(m.intermediate)) / s.cut.tensor + norms;
+  return m.attention_parameters() / s.cut.tensor + norms +
+         static_cast<double>(m.hidden) * m.experts + m.dense_parameters(m.shared_intermediate);
+}
+
+double expert_parameters_a_rank(const layer_setting& s) {
+  return s.model.experts == 0 ? 0 : experts_a_rank(s) * s.model.expert_parameters();
+}
+
+}  // namespace attnsim

@@ -1,0 +1,81 @@
+#include "model/step/memory.hpp"
+
+#include <algorithm>
+
+#include "model/named.hpp"
+
+namespace attnsim {
+namespace {
+
+constexpr name_table<sharding, 4> shardings{{{sharding::none, "none"},
+                                             {sharding::optimizer, "optimizer"},
+                                             {sharding::gradients, "gradients"},
+                                             {sharding::parameters, "parameters"}}};
+
+constexpr double half = 2, single = 4;  ///< bytes of a number
+constexpr double adam = 3 * single;     ///< fp32 copy and two moments
+
+double embedding_tables(const layer_setting& s, const held_layers& held) {
+  const int tables = held.embedding && held.loss   ? (s.model.tied ? 1 : 2)
+                     : held.embedding || held.loss ? 1
+                                                   : 0;
+  return tables * s.model.embedding_parameters() / s.cut.tensor;
+}
+
+/// States of parameters of which there are `replicas`.
+void add_states(step_memory& m, double parameters, double replicas, sharding sharded) {
+  const auto over = [&](sharding level) { return sharded >= level ? replicas : 1; };
+  if (sharded == sharding::parameters) {
+    m.parameters += parameters * single / replicas;
+    m.optimizer += parameters * (adam - single) / replicas;
+  } else {
+    m.parameters += parameters * half;
+    m.optimizer += parameters * adam / over(sharding::optimizer);
+  }
+  m.gradients += parameters * single / over(sharding::gradients);
+}
+
+double layer_parameters(const layer_setting& s) {
+  return dense_parameters_a_rank(s) + expert_parameters_a_rank(s);
+}
+
+}  // namespace
+
+std::string_view name_of(sharding s) {
+  return find_name(shardings, s);
+}
+sharding parse_sharding(std::string_view text) {
+  return find_value(shardings, text);
+}
+
+double parameters_of(const layer_setting& s, const held_layers& held) {
+  return held.layers * dense_parameters_a_rank(s) + embedding_tables(s, held);
+}
+
+step_memory memory_of(const layer_setting& s, sharding sharded, const held_layers& held) {
+  step_memory m;
+  add_states(m, parameters_of(s, held), s.cut.replicas(), sharded);
+  add_states(m, held.layers * expert_parameters_a_rank(s), s.cut.expert_replicas(), sharded);
+  m.activations = kept_bytes(s) * held.layers_in_flight;
+  m.buffers = held.attention_buffers;
+  if (sharded == sharding::parameters) {
+    constexpr int gathered_layers = 2;
+    m.buffers +=
+        layer_parameters(s) * (gathered_layers * half + single) + embedding_tables(s, held) * half;
+  }
+  m.workspace = std::max(working_bytes(s), held.loss ? loss_bytes(s) : 0);
+  return m;
+}
+
+step_memory memory_of_prefill(const layer_setting& s, const held_layers& held,
+                              double cached_bytes_a_layer) {
+  step_memory m;
+  const double element = s.linear == product_type::fp8 ? 1 : half;
+  m.parameters = held.layers * layer_parameters(s) * element + embedding_tables(s, held) * half;
+  m.activations = held.layers * cached_bytes_a_layer;
+  m.buffers = held.attention_buffers;
+  m.workspace = working_bytes(s);
+  return m;
+}
+
+}  // namespace attnsim

@@ -1,0 +1,71 @@
+#include "model/layer/transformer.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/error.hpp"
+#include "tests/expect_error.hpp"
+
+namespace attnsim {
+namespace {
+
+TEST(transformer, has_the_parameters_that_are_published) {
+  EXPECT_EQ(read_transformer("llama2-7b").parameters(), 6738415616);
+  EXPECT_EQ(read_transformer("llama3-8b").parameters(), 8030261248);
+  EXPECT_EQ(read_transformer("llama3-405b").parameters(), 405853388800);
+  EXPECT_EQ(read_transformer("llama3.2-1b").parameters(), 1235814400);  // tied
+  EXPECT_EQ(read_transformer("mixtral-8x7b").parameters(), 46702792704);
+  EXPECT_EQ(read_transformer("mixtral-8x7b").active_parameters(), 12879925248);
+}
+
+TEST(transformer, of_a_configuration) {
+  const auto t = read_transformer(
+      R"({"model_type": "qwen3_moe", "hidden_size": 64, "intermediate_size": 200,
+          "moe_intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "head_dim": 16, "num_experts": 8, "num_experts_per_tok": 2,
+          "vocab_size": 1000, "tie_word_embeddings": true})");
+  EXPECT_EQ(t.layers, 3);
+  EXPECT_TRUE(t.gated);
+  // 64 x (4 + 2 + 2 + 4) x 16 + two norms + router + 8 experts of 3 x 64 x 32
+  const double layer = 12288 + 128 + 512 + 8 * 6144;
+  EXPECT_EQ(t.layer_parameters(), layer);
+  EXPECT_EQ(t.parameters(), 3 * layer + 64000 + 64);
+  EXPECT_EQ(t.active_parameters(), 3 * (layer - 6 * 6144) + 64000 + 64);
+}
+
+TEST(transformer, of_gpt2_is_dense_and_four_times_as_wide) {
+  const auto t = read_transformer(
+      R"({"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 100})");
+  EXPECT_FALSE(t.gated);
+  EXPECT_TRUE(t.tied);
+  EXPECT_EQ(t.intermediate, 256);
+}
+
+TEST(transformer, windows_are_of_some_layers) {
+  const auto t = read_transformer("gpt-oss-20b");
+  EXPECT_EQ(t.layers, 24);
+  EXPECT_EQ(t.limited_layers, 12);
+  EXPECT_EQ(t.shape.window, 0);
+  EXPECT_EQ(t.limited.window, 128);
+}
+
+TEST(transformer, model_operations_are_six_a_parameter_and_twelve_a_visible_pair) {
+  // 6 x (32 layers' matrices + the output layer) + 12 x 4096 x (4096 + 1) / 2 x 32 layers
+  EXPECT_EQ(model_operations_a_token(read_transformer("llama2-7b"), 4096),
+            6.0 * (32 * 202375168.0 + 131072000.0) + 12 * 2048.5 * 4096 * 32);
+}
+
+TEST(transformer, says_what_it_cannot_read) {
+  EXPECT_ERROR(read_transformer("flux.1-dev"), input_error,
+               "model: 'flux.1-dev': the list has its attention only: expected a config.json, or a "
+               "model whose row of topologies/models.yaml has hidden, intermediate, depth, "
+               "vocabulary");
+  EXPECT_ERROR(
+      read_transformer(R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_attention_heads": 4,
+          "kv_lora_rank": 8, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16})"),
+      input_error,
+      "config.json:2: kv_lora_rank: '8': latent attention's projections are not modelled: expected "
+      "a model with plain keys and values");
+}
+
+}  // namespace
+}  // namespace attnsim
