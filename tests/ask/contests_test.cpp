@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::ask {
-namespace {
+namespace contests_test {
 
 std::pair<int, int> named_right(const contests& all) {
   const auto [right, of] = all.named_right();
@@ -43,5 +43,5 @@ TEST(contests, one_program_under_two_names_counts_once) {
   EXPECT_EQ(named_right(all), std::pair(0, 1));
 }
 
-}  // namespace
+}  // namespace contests_test
 }  // namespace attnsim::ask

@@ -5,7 +5,7 @@
 #include "tests/ring_on_star.hpp"
 
 namespace attnsim::ask {
-namespace {
+namespace crossing_test {
 
 using testing::ElementsAre;
 
@@ -89,5 +89,5 @@ TEST(pass_crossing, the_first_of_queries_is_where_they_are_better_from_there_on)
   EXPECT_EQ(x.first_of_queries(), std::nullopt);
 }
 
-}  // namespace
+}  // namespace crossing_test
 }  // namespace attnsim::ask

@@ -6,7 +6,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim::ask {
-namespace {
+namespace explain_test {
 
 prediction forward(const cluster& c, const attention& a, const std::string& schedule, int ranks) {
   return predict(c, a, {.schedule = schedule, .tokens = token_layout::contiguous}, ranks,
@@ -141,5 +141,5 @@ TEST_F(explain_of, an_explicit_graph_has_no_bandwidth_of_nics) {
   EXPECT_NE(e.candidates[0].tokens, std::nullopt);
 }
 
-}  // namespace
+}  // namespace explain_test
 }  // namespace attnsim::ask

@@ -7,7 +7,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::ask {
-namespace {
+namespace fastest_tokens_test {
 
 constexpr token_layout layouts[] = {token_layout::contiguous, token_layout::zigzag,
                                     token_layout::striped};
@@ -95,5 +95,5 @@ TEST(fastest_tokens, leave_what_is_asked_for) {
   EXPECT_EQ(predict(q, c).chosen.tokens, strategy_of(q, layer_of(q)).tokens);
 }
 
-}  // namespace
+}  // namespace fastest_tokens_test
 }  // namespace attnsim::ask

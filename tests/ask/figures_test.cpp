@@ -8,7 +8,7 @@
 #include "ask/question.hpp"
 
 namespace attnsim::ask {
-namespace {
+namespace figures_test {
 
 template <typename Answer>
 void expect_well_formed() {
@@ -73,5 +73,5 @@ TEST(figures, are_got_from_the_answer) {
   }
 }
 
-}  // namespace
+}  // namespace figures_test
 }  // namespace attnsim::ask

@@ -6,7 +6,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace frameworks_test {
 
 const attention causal{.heads = 32, .kv_heads = 8, .sequence = 1 << 17};
 const attention full{.heads = 32, .kv_heads = 8, .sequence = 1 << 17, .mask = mask_kind::full};
@@ -194,5 +194,5 @@ TEST(frameworks, none_takes_a_prefix_that_lies_over_the_ranks) {
         << name;
 }
 
-}  // namespace
+}  // namespace frameworks_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace part_errors_test {
 
 compared_point point(const char* part, double predicted, double measured) {
   return {part,
@@ -36,5 +36,5 @@ TEST(part_errors, an_interval_is_a_share_of_the_prediction) {
   EXPECT_DOUBLE_EQ(p.error(), -0.2);
 }
 
-}  // namespace
+}  // namespace part_errors_test
 }  // namespace attnsim

@@ -8,7 +8,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace planner_test {
 
 // Pruning must not lose the best: compared with simulating every candidate, where transfers take as long as computation
 // and where they hardly count.
@@ -126,5 +126,5 @@ TEST(planner, a_slow_host_decides) {
   EXPECT_LT(second.time, seconds(3.1));
 }
 
-}  // namespace
+}  // namespace planner_test
 }  // namespace attnsim

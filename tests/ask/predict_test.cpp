@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace predict_test {
 
 // Two documents, 3/4 and 1/4 of the sequence of 8 chunks of n: rank r < 6 sees r n + n / 2, ranks 6 and 7 n / 2 and 3n / 2.
 // The sum is 18 n + 2 n, the mean 2.5 n, the most 5.5 n.
@@ -95,5 +95,5 @@ TEST(predict, says_that_the_host_bounds_it) {
                                    device + "; CUDA graphs, longer sequences or fewer ranks");
 }
 
-}  // namespace
+}  // namespace predict_test
 }  // namespace attnsim

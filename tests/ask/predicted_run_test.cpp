@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::ask {
-namespace {
+namespace predicted_run_test {
 
 const attention layer{.heads = 8, .kv_heads = 8, .sequence = 65536, .mask = mask_kind::full};
 const strategy ring{.schedule = "ring", .tokens = token_layout::contiguous};
@@ -89,5 +89,5 @@ TEST_F(predicted_run_of, a_question_is_its_fields) {
             predict(c, layer, ring, 4, pass_kind::forward).time);
 }
 
-}  // namespace
+}  // namespace predicted_run_test
 }  // namespace attnsim::ask

@@ -11,7 +11,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::ask {
-namespace {
+namespace question_test {
 
 /// A value of every field that is not its usual one.
 const std::vector<std::pair<std::string, std::string>> samples{
@@ -334,5 +334,5 @@ TEST(written, has_the_given_fields_in_the_tables_order) {
   EXPECT_EQ(written(q, {"grid", "pad"}), "seq=4096");
 }
 
-}  // namespace
+}  // namespace question_test
 }  // namespace attnsim::ask

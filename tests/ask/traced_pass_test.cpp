@@ -6,7 +6,7 @@
 #include "tests/ring_on_star.hpp"
 
 namespace attnsim::ask {
-namespace {
+namespace traced_pass_test {
 
 /// The simulated pass of a rank, each operation `times` as long.
 rank_timeline measured(const timeline& t, double times) {
@@ -67,5 +67,5 @@ TEST_F(a_ring_of_two, what_was_not_seen_is_left_out) {
   EXPECT_EQ(compare_pass(ring_of_two, 0, {seen}, "all").size(), 2u);
 }
 
-}  // namespace
+}  // namespace traced_pass_test
 }  // namespace attnsim::ask

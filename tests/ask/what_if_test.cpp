@@ -6,7 +6,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::ask {
-namespace {
+namespace what_if_test {
 
 using testing::ElementsAre;
 
@@ -56,5 +56,5 @@ TEST(what_if, says_where_the_best_changes) {
   EXPECT_EQ(a.changes()[0].to, "usp");
 }
 
-}  // namespace
+}  // namespace what_if_test
 }  // namespace attnsim::ask

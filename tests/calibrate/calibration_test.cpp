@@ -9,7 +9,7 @@
 #include "model/error.hpp"
 
 namespace attnsim {
-namespace {
+namespace calibration_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -333,5 +333,5 @@ TEST(device_file, is_read_as_it_was_written) {
   EXPECT_EQ(to_yaml(read, {"a note"}), to_yaml(written, {"a note"}));
 }
 
-}  // namespace
+}  // namespace calibration_test
 }  // namespace attnsim

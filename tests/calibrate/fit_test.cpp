@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim {
-namespace {
+namespace fit_test {
 
 using testing::ElementsAre;
 
@@ -39,5 +39,5 @@ TEST(robust_fit, says_what_the_data_do_not_tell) {
   EXPECT_THAT(fit.identifiable, ElementsAre(false, false));
 }
 
-}  // namespace
+}  // namespace fit_test
 }  // namespace attnsim

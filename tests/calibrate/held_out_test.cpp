@@ -9,7 +9,7 @@
 #include "model/cluster/cluster.hpp"
 
 namespace attnsim {
-namespace {
+namespace held_out_test {
 
 const std::string results = "reproduce/measured/h200/";
 
@@ -50,5 +50,5 @@ TEST(held_out, kernels_transfers_and_overlaps_within_the_published_errors) {
   }
 }
 
-}  // namespace
+}  // namespace held_out_test
 }  // namespace attnsim

@@ -5,7 +5,7 @@
 #include <set>
 
 namespace attnsim {
-namespace {
+namespace measurement_plan_test {
 
 using testing::Each;
 using testing::IsEmpty;
@@ -68,5 +68,5 @@ TEST(measurement_plan, keeps_to_the_largest_transfer) {
   }
 }
 
-}  // namespace
+}  // namespace measurement_plan_test
 }  // namespace attnsim

@@ -7,7 +7,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim {
-namespace {
+namespace measurements_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -129,5 +129,5 @@ TEST(part_of, by_what_is_moved) {
   EXPECT_EQ(part_of(overlap_point{}), "overlap");
 }
 
-}  // namespace
+}  // namespace measurements_test
 }  // namespace attnsim

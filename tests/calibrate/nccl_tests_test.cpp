@@ -11,7 +11,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim {
-namespace {
+namespace nccl_tests_test {
 
 const std::string new_layout =
     "#       size         count      type   redop    root     time   algbw   busbw #wrong     time "
@@ -142,5 +142,5 @@ TEST_F(nccl_tests, logs_give_the_figures_of_their_tables) {
   EXPECT_GE(compared, 14);
 }
 
-}  // namespace
+}  // namespace nccl_tests_test
 }  // namespace attnsim

@@ -10,7 +10,7 @@
 #include "reproduce/published.hpp"
 
 namespace attnsim {
-namespace {
+namespace overlap_elsewhere_test {
 
 const std::string table = "reproduce/published/overlap-two-h100.csv";
 const std::string results = "reproduce/measured/two-h100/";
@@ -75,5 +75,5 @@ TEST(overlap_elsewhere, most_times_and_effects_within_a_tenth) {
   EXPECT_GE(effects_within, 32);
 }
 
-}  // namespace
+}  // namespace overlap_elsewhere_test
 }  // namespace attnsim

@@ -6,7 +6,7 @@
 #include "model/error.hpp"
 
 namespace attnsim {
-namespace {
+namespace overlap_test {
 
 /// Two devices, of 1e15 FLOP/s each way of counting, whose transfers take bytes / 100 GB/s. The host takes 10 us to launch
 /// a kernel, 50 us a transfer.
@@ -66,5 +66,5 @@ TEST(overlap, needs_the_devices_of_its_members) {
   EXPECT_THROW(simulated(p, pair_of("{channels: 8}")), input_error);
 }
 
-}  // namespace
+}  // namespace overlap_test
 }  // namespace attnsim

@@ -13,7 +13,7 @@
 #include "tests/shared_files.hpp"
 
 namespace attnsim {
-namespace {
+namespace calibration_commands_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -224,5 +224,5 @@ TEST_F(calibration_commands, bad_input_is_one_line) {
   EXPECT_FALSE(std::filesystem::exists(folder_.file("p.yaml")));
 }
 
-}  // namespace
+}  // namespace calibration_commands_test
 }  // namespace attnsim

@@ -7,7 +7,7 @@
 #include "tests/cli/program.hpp"
 
 namespace attnsim {
-namespace {
+namespace completion_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -108,5 +108,5 @@ TEST(completion, has_a_script_a_shell) {
             "attnsim: SHELL: 'fissh': expected one of: bash, zsh, fish; did you mean fish?\n");
 }
 
-}  // namespace
+}  // namespace completion_test
 }  // namespace attnsim

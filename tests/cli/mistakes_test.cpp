@@ -5,7 +5,7 @@
 #include "tests/cli/program.hpp"
 
 namespace attnsim {
-namespace {
+namespace mistakes_test {
 
 void expect_message(const std::string& command, const std::string& message) {
   const auto r = run_program(command);
@@ -117,5 +117,5 @@ TEST(terminal, obeys_no_file) {
                       "p4de, p5, p5en, p6-b200, pcie-8, star"));
 }
 
-}  // namespace
+}  // namespace mistakes_test
 }  // namespace attnsim

@@ -10,7 +10,7 @@
 #include "tests/cli/program.hpp"
 
 namespace attnsim {
-namespace {
+namespace output_files_test {
 
 namespace fs = std::filesystem;
 
@@ -268,5 +268,5 @@ TEST(output_file, is_not_where_the_shell_sends_standard_output) {
             "attnsim: --report: '" + page + "': expected another file than standard output\n");
 }
 
-}  // namespace
+}  // namespace output_files_test
 }  // namespace attnsim

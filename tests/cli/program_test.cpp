@@ -10,7 +10,7 @@
 #include "tests/report/page_data.hpp"
 
 namespace attnsim {
-namespace {
+namespace program_test {
 
 using nlohmann::json;
 
@@ -575,5 +575,5 @@ TEST(mistakes, memory_that_does_not_fit_is_infeasible_but_printed) {
   EXPECT_NE(r.messages.find("of the device's"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace program_test
 }  // namespace attnsim

@@ -4,7 +4,7 @@
 #include "tests/cli/program.hpp"
 
 namespace attnsim {
-namespace {
+namespace standard_output_test {
 
 const std::string problem = " dgx-h100 --nodes 1 --seq 16K --heads 8 --quiet";
 const std::string measured = "reproduce/measured/h200/held_out_host_memory.json";
@@ -97,5 +97,5 @@ TEST(standard_output, that_is_closed_matters_only_where_something_is_printed) {
   EXPECT_NE(read_all(cluster), "");
 }
 
-}  // namespace
+}  // namespace standard_output_test
 }  // namespace attnsim

@@ -8,7 +8,7 @@
 #include "tests/cli/program.hpp"
 
 namespace attnsim {
-namespace {
+namespace sweep_test {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -178,5 +178,5 @@ TEST(sweep_out, is_csv) {
       "12 has no Apache Arrow\n");
 }
 
-}  // namespace
+}  // namespace sweep_test
 }  // namespace attnsim

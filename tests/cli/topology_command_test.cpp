@@ -13,7 +13,7 @@
 #include "tests/shared_files.hpp"
 
 namespace attnsim {
-namespace {
+namespace topology_command_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -325,8 +325,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "FILE:2: the matrix ends after 1 of 2 rows: row GPU1 is missing"},
         mistake{"topology import FILE", "GPU0 GPU1\nGPU0 X NV1\nGPU1 PIX X\n",
                 "FILE: GPU0 to GPU1 and back differ: expected a symmetric matrix"},
-        mistake{"topology import FILE", "GPU0 GPU1\nGPU0 X ???\nGPU1 PIX X\n",
-                "FILE:2: GPU0: '???': expected X, NV#, PIX, PXB, PHB, NODE or SYS"},
+        mistake{"topology import FILE", "GPU0 GPU1\nGPU0 X ?\nGPU1 PIX X\n",
+                "FILE:2: GPU0: '?': expected X, NV#, PIX, PXB, PHB, NODE or SYS"},
         mistake{"topology import FILE", "SwitchName=a Switches=b\n",
                 "FILE:1: Switches: 'b': expected names of switches of this file; b is none"},
         mistake{"topology import FILE", "SwitchName=a Nodes=n[3-1]\n",
@@ -369,5 +369,5 @@ TEST(show_mistakes, svg_of_too_much_or_to_nowhere) {
       "(/no/such/folder: No such file or directory)\n");
 }
 
-}  // namespace
+}  // namespace topology_command_test
 }  // namespace attnsim

@@ -15,7 +15,7 @@
 #include "tests/cli/program.hpp"
 
 namespace attnsim {
-namespace {
+namespace user_reports_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -337,5 +337,5 @@ TEST(user_reports, n22_what_each_cp_comm_type_can_do) {
                             "a2a\\+p2p +usp +full, causal +no +no +-\n"));
 }
 
-}  // namespace
+}  // namespace user_reports_test
 }  // namespace attnsim

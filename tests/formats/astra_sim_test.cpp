@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace astra_sim_test {
 
 using testing::AllOf;
 using testing::Each;
@@ -70,5 +70,5 @@ TEST(astra_sim_examples, ring) {
   EXPECT_EQ(t.nodes(), 16);
 }
 
-}  // namespace
+}  // namespace astra_sim_test
 }  // namespace attnsim::formats

@@ -8,7 +8,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace card_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -82,5 +82,5 @@ TEST(find_card, a_doubt_goes_into_the_cluster_file_and_its_warnings) {
       IsEmpty());
 }
 
-}  // namespace
+}  // namespace card_test
 }  // namespace attnsim::formats

@@ -7,7 +7,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace cluster_file_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -65,5 +65,5 @@ TEST(write_cluster_file, refuses_parts_that_cannot_reach_each_other) {
                "what was read makes no cluster: c:4: graph.links: '': no path from a to b");
 }
 
-}  // namespace
+}  // namespace cluster_file_test
 }  // namespace attnsim::formats

@@ -6,7 +6,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace combine_test {
 
 using testing::Contains;
 using testing::DoubleEq;
@@ -110,5 +110,5 @@ TEST(combine, refuses_files_that_do_not_go_together) {
                "the fabric's file has no hosts");
 }
 
-}  // namespace
+}  // namespace combine_test
 }  // namespace attnsim::formats

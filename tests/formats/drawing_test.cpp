@@ -7,7 +7,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace drawing_test {
 
 cluster two_nodes() {
   return read_cluster(
@@ -93,5 +93,5 @@ TEST(draw_svg, refuses_what_nobody_could_see) {
                "nd-h100-v5: 17696 parts are too many to draw, at most 4096; fewer with --nodes");
 }
 
-}  // namespace
+}  // namespace drawing_test
 }  // namespace attnsim::formats

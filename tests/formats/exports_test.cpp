@@ -9,7 +9,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace exports_test {
 
 using testing::HasSubstr;
 
@@ -88,5 +88,5 @@ TEST(find_export, lists_the_names) {
                "--to: 'visio': expected one of: graphml, dot, simgrid, astra-sim");
 }
 
-}  // namespace
+}  // namespace exports_test
 }  // namespace attnsim::formats

@@ -6,7 +6,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace fabric_parts_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -64,5 +64,5 @@ TEST(fabric_parts, a_switch_may_hang_below_several_but_not_below_itself) {
   EXPECT_EQ(t.cables.size(), 3u);
 }
 
-}  // namespace
+}  // namespace fabric_parts_test
 }  // namespace attnsim::formats

@@ -5,7 +5,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace fat_tree_test {
 
 using testing::ElementsAre;
 
@@ -38,5 +38,5 @@ TEST(add_fat_tree, roots_of_equal_rank_are_joined) {
   EXPECT_THAT(neighbours(t, "level3.1"), ElementsAre("level2.1", "level2.3"));
 }
 
-}  // namespace
+}  // namespace fat_tree_test
 }  // namespace attnsim::formats

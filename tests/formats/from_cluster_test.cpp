@@ -5,7 +5,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace from_cluster_test {
 
 using testing::ElementsAre;
 
@@ -38,5 +38,5 @@ TEST(from_cluster, links_of_different_rates_stay_apart) {
   EXPECT_DOUBLE_EQ(t.cables[0].rate.value(), 0.5e9);
 }
 
-}  // namespace
+}  // namespace from_cluster_test
 }  // namespace attnsim::formats

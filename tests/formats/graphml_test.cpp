@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace graphml_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -62,5 +62,5 @@ TEST(graphml, refuses_bad_files) {
                input_error, "f:2: <edge> bandwidth: '0': expected more than zero");
 }
 
-}  // namespace
+}  // namespace graphml_test
 }  // namespace attnsim::formats

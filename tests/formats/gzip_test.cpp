@@ -8,7 +8,7 @@
 using namespace std::string_literals;
 
 namespace attnsim::formats {
-namespace {
+namespace gzip_test {
 
 /// `printf 'hello\n' | gzip -n`
 const auto hello =
@@ -36,5 +36,5 @@ TEST(unpacked, refuses_files_that_are_cut_or_broken) {
                "f.gz: not a whole gzip file: incorrect data check");
 }
 
-}  // namespace
+}  // namespace gzip_test
 }  // namespace attnsim::formats

@@ -7,7 +7,7 @@
 #include "model/cluster/cluster.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace hardware_test {
 
 using testing::Contains;
 
@@ -53,5 +53,5 @@ TEST(pcie_rate, counts_line_coding) {
   EXPECT_DOUBLE_EQ(pcie_rate(16, 16).value(), 32e9 * 128 / 130);  // 128b/130b
 }
 
-}  // namespace
+}  // namespace hardware_test
 }  // namespace attnsim::formats

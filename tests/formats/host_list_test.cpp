@@ -5,7 +5,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace host_list_test {
 
 using testing::ElementsAre;
 
@@ -31,5 +31,5 @@ TEST(expand_host_list, refuses_malformed_and_endless_lists) {
                "describes more than 131072 hosts");
 }
 
-}  // namespace
+}  // namespace host_list_test
 }  // namespace attnsim::formats

@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace htsim_test {
 
 using testing::ElementsAre;
 
@@ -38,5 +38,5 @@ TEST(htsim_examples, eight_nodes) {
   EXPECT_THAT(rates(t, "level2.0", "level3.0"), ElementsAre(12.5, 12.5));
 }
 
-}  // namespace
+}  // namespace htsim_test
 }  // namespace attnsim::formats

@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace hwloc_test {
 
 using testing::Contains;
 using testing::DoubleNear;
@@ -80,5 +80,5 @@ TEST(hwloc, refuses_what_has_no_gpu_or_no_square_matrix) {
                input_error, "f:2: <distances2hetero>: 'fast': expected MB/s");
 }
 
-}  // namespace
+}  // namespace hwloc_test
 }  // namespace attnsim::formats

@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace ibnetdiscover_test {
 
 using testing::Contains;
 using testing::Each;
@@ -54,5 +54,5 @@ TEST(ibnetdiscover_of_others, ibsim) {
   EXPECT_THAT(neighbours(t, "Switch2"), ElementsAre("Switch1", "Switch1"));
 }
 
-}  // namespace
+}  // namespace ibnetdiscover_test
 }  // namespace attnsim::formats

@@ -6,7 +6,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace importer_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -93,5 +93,5 @@ TEST(read_topology, takes_importers_from_outside) {
             2u);
 }
 
-}  // namespace
+}  // namespace importer_test
 }  // namespace attnsim::formats

@@ -5,7 +5,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace json_test {
 
 TEST(parse_json, drops_what_the_filter_refuses) {
   const auto j =
@@ -24,5 +24,5 @@ TEST(parse_json, refuses_bad_text) {
                "f:1: expected numbers that a double holds");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace attnsim::formats

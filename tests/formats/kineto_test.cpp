@@ -9,7 +9,7 @@
 #include "tests/shared_files.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace kineto_test {
 
 using testing::DoubleNear;
 using testing::SizeIs;
@@ -176,5 +176,5 @@ TEST(kineto_traces_of_others, several_streams) {
   EXPECT_NEAR(t.kernels[1].start.value(), 397e-6, 1e-6);  // ..349097 after ..348700
 }
 
-}  // namespace
+}  // namespace kineto_test
 }  // namespace attnsim::formats

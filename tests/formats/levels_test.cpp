@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::formats {
-namespace {
+namespace levels_test {
 
 using testing::ElementsAre;
 
@@ -18,5 +18,5 @@ TEST(levels, are_steps_from_nics_or_from_given_parts) {
   EXPECT_THAT(levels_above(t, {gpu}), ElementsAre(0, 1, 2, 3));
 }
 
-}  // namespace
+}  // namespace levels_test
 }  // namespace attnsim::formats

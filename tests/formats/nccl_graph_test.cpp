@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace nccl_graph_test {
 
 using testing::Each;
 using testing::ElementsAre;
@@ -57,5 +57,5 @@ TEST(nccl_graph_of_azure, nc48_a100_v4) {
   EXPECT_THAT(rates(t, link_kind::pcie), Each(24));  // both rings go 0 1 0
 }
 
-}  // namespace
+}  // namespace nccl_graph_test
 }  // namespace attnsim::formats

@@ -5,7 +5,7 @@
 #include "tests/shared_files.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace nccl_topology_test {
 
 using testing::AllOf;
 using testing::Contains;
@@ -272,5 +272,5 @@ TEST(nccl_topology_of_others, a_truncated_paste_is_refused) {
                file + ":20: not well-formed XML: Start-end tags mismatch; is the file cut short?");
 }
 
-}  // namespace
+}  // namespace nccl_topology_test
 }  // namespace attnsim::formats

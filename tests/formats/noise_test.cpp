@@ -10,7 +10,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace noise_test {
 
 namespace fs = std::filesystem;
 
@@ -116,5 +116,5 @@ INSTANTIATE_TEST_SUITE_P(importers, noisy_files,
                            return replaced(std::string(i.param.name), "-", "_");
                          });
 
-}  // namespace
+}  // namespace noise_test
 }  // namespace attnsim::formats

@@ -3,7 +3,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace nvidia_smi_test {
 
 using testing::AllOf;
 using testing::Contains;
@@ -191,5 +191,5 @@ TEST(nvidia_smi_pastes, two_consumer_gpus) {
   EXPECT_THAT(rates(phb, link_kind::nvlink), IsEmpty());
 }
 
-}  // namespace
+}  // namespace nvidia_smi_test
 }  // namespace attnsim::formats

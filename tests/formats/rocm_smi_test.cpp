@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace rocm_smi_test {
 
 using testing::AllOf;
 using testing::Contains;
@@ -77,5 +77,5 @@ TEST(rocm_smi, refuses_tables_that_are_cut_or_do_not_fit) {
                input_error, "f:17: GPU: 'GPU[7]': expected GPU[0] to GPU[2]");
 }
 
-}  // namespace
+}  // namespace rocm_smi_test
 }  // namespace attnsim::formats

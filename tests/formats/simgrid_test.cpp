@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace simgrid_test {
 
 using testing::AllOf;
 using testing::DoubleNear;
@@ -118,5 +118,5 @@ TEST(simgrid_examples, fat_tree) {
   EXPECT_THAT(rates(t, link_kind::network), AllOf(SizeIs(32), Each(DoubleNear(0.125, 1e-12))));
 }
 
-}  // namespace
+}  // namespace simgrid_test
 }  // namespace attnsim::formats

@@ -5,7 +5,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace slurm_test {
 
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -80,5 +80,5 @@ TEST(slurm_of_others, gb300_blocks) {
   EXPECT_THAT(rates(m.inside, link_kind::nvlink), SizeIs(72));
 }
 
-}  // namespace
+}  // namespace slurm_test
 }  // namespace attnsim::formats

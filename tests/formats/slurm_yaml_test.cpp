@@ -5,7 +5,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace slurm_yaml_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -71,5 +71,5 @@ TEST(slurm_yaml, refuses_bad_files) {
                "once; x is in one");
 }
 
-}  // namespace
+}  // namespace slurm_yaml_test
 }  // namespace attnsim::formats

@@ -5,7 +5,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace smi_matrix_test {
 
 using testing::ElementsAre;
 
@@ -133,5 +133,5 @@ TEST(smi_matrix, refuses_rows_that_do_not_fit) {
                "f: GPU0 to GPU1 and back differ: expected a symmetric matrix");
 }
 
-}  // namespace
+}  // namespace smi_matrix_test
 }  // namespace attnsim::formats

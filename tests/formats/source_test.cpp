@@ -8,7 +8,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace source_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -83,5 +83,5 @@ TEST(read_source, refuses_what_cannot_be_read) {
   std::remove(large.c_str());
 }
 
-}  // namespace
+}  // namespace source_test
 }  // namespace attnsim::formats

@@ -4,7 +4,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace taccl_test {
 
 using testing::AllOf;
 using testing::DoubleNear;
@@ -71,5 +71,5 @@ TEST(taccl_examples, dgx2) {
                           HasSubstr("times in units of 10.00 ns")));
 }
 
-}  // namespace
+}  // namespace taccl_test
 }  // namespace attnsim::formats

@@ -5,7 +5,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace topograph_test {
 
 using testing::ElementsAre;
 
@@ -49,5 +49,5 @@ TEST(topograph_models, nvl72) {
   EXPECT_EQ(m.inside.count(part_kind::device), 72u);
 }
 
-}  // namespace
+}  // namespace topograph_test
 }  // namespace attnsim::formats

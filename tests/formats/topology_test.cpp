@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::formats {
-namespace {
+namespace topology_test {
 
 using testing::ElementsAre;
 
@@ -57,5 +57,5 @@ TEST(counted, knows_plurals) {
   EXPECT_EQ(counted(2, "PCIe switch"), "2 PCIe switches");
 }
 
-}  // namespace
+}  // namespace topology_test
 }  // namespace attnsim::formats

@@ -6,7 +6,7 @@
 #include "tests/formats/import.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace warnings_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -71,5 +71,5 @@ TEST(warnings_of, oversubscription) {
                           "2 to 1"));
 }
 
-}  // namespace
+}  // namespace warnings_test
 }  // namespace attnsim::formats

@@ -5,7 +5,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::formats {
-namespace {
+namespace xml_test {
 
 TEST(xml_file, reads_attributes_and_knows_lines) {
   const xml_file xml({"f", "<!-- c -->\n<a>\n<b n=\"3\" x=\"2.5\"/></a>"}, "a");
@@ -49,5 +49,5 @@ TEST(xml_root_name, skips_what_comes_before) {
   EXPECT_EQ(xml_root_name("<!-- open"), "");
 }
 
-}  // namespace
+}  // namespace xml_test
 }  // namespace attnsim::formats

@@ -8,7 +8,7 @@
 #include "model/error.hpp"
 
 namespace attnsim::hosts {
-namespace {
+namespace hosts_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -85,5 +85,5 @@ TEST_F(hosts_test, scale_to_a_large_tree) {
   EXPECT_EQ(hosts.run_on(31, {"true"}).status, 0);
 }
 
-}  // namespace
+}  // namespace hosts_test
 }  // namespace attnsim::hosts

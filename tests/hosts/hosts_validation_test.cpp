@@ -14,7 +14,7 @@
 #include "tests/hosts/measured_cluster.hpp"
 
 namespace attnsim::hosts {
-namespace {
+namespace hosts_validation_test {
 
 /// As fast as takes about as long for a block as the links for its keys.
 constexpr auto device =
@@ -169,5 +169,5 @@ TEST(hosts_validation, totals_are_as_predicted) {
   EXPECT_LE(errors.back(), 0.12);
 }
 
-}  // namespace
+}  // namespace hosts_validation_test
 }  // namespace attnsim::hosts

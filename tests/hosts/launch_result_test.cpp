@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::hosts {
-namespace {
+namespace launch_result_test {
 
 using state = rank_end::state;
 using std::chrono::milliseconds;
@@ -74,5 +74,5 @@ TEST(mark_starting, reads_the_state_that_mpirun_reports) {
   EXPECT_EQ(ranks[2].how, state::running);
 }
 
-}  // namespace
+}  // namespace launch_result_test
 }  // namespace attnsim::hosts

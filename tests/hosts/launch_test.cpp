@@ -14,7 +14,7 @@
 #include "tests/hosts/what_is_left.hpp"
 
 namespace attnsim::hosts {
-namespace {
+namespace launch_test {
 
 using std::chrono::seconds;
 using testing::Each;
@@ -214,5 +214,5 @@ TEST_F(launch_test, refuses_hosts_and_rails_that_are_not_there) {
   EXPECT_THROW(launch(hosts, {.program = "true", .ranks = -1}), input_error);
 }
 
-}  // namespace
+}  // namespace launch_test
 }  // namespace attnsim::hosts

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 namespace attnsim::hosts {
-namespace {
+namespace link_fit_test {
 
 transfer at(std::int64_t size, double time) {
   return {byte_count(size), seconds(time)};
@@ -37,5 +37,5 @@ TEST(link_fit, refuses_what_has_no_line) {
   EXPECT_THROW(fit_link({at(0, 2e-5), at(8, 1e-5)}), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace link_fit_test
 }  // namespace attnsim::hosts

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::hosts {
-namespace {
+namespace link_probe_test {
 
 using testing::ElementsAre;
 
@@ -39,5 +39,5 @@ TEST(measure_links, finds_the_rates_that_were_set) {
 #endif
 }
 
-}  // namespace
+}  // namespace link_probe_test
 }  // namespace attnsim::hosts

@@ -12,7 +12,7 @@
 #include "tests/hosts/what_is_left.hpp"
 
 namespace attnsim::hosts {
-namespace {
+namespace private_namespaces_test {
 
 class private_namespaces_test : public testing::Test {
  protected:
@@ -82,5 +82,5 @@ TEST_F(private_namespaces_test, end_with_their_owner_terminated) {
   expect_gone_after(SIGTERM);
 }
 
-}  // namespace
+}  // namespace private_namespaces_test
 }  // namespace attnsim::hosts

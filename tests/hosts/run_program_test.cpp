@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 namespace attnsim::hosts {
-namespace {
+namespace run_program_test {
 
 TEST(run_program, captures_output_errors_and_status) {
   const auto result = run_program({"sh", "-c", "echo out; echo err >&2; exit 3"});
@@ -40,5 +40,5 @@ TEST(is_installed, searches_path) {
   EXPECT_FALSE(is_installed("no-such-program"));
 }
 
-}  // namespace
+}  // namespace run_program_test
 }  // namespace attnsim::hosts

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::kernels {
-namespace {
+namespace argument_checks_test {
 
 using testing::ThrowsMessage;
 
@@ -74,5 +74,5 @@ TEST(check_token_operations, name_operation_and_argument) {
               ThrowsMessage<std::invalid_argument>("interleave: 3 parts do not divide 4 tokens"));
 }
 
-}  // namespace
+}  // namespace argument_checks_test
 }  // namespace attnsim::kernels

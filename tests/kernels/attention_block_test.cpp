@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::kernels {
-namespace {
+namespace attention_block_test {
 
 using testing::ThrowsMessage;
 
@@ -44,5 +44,5 @@ TEST(check_token_shape, names_the_member) {
                                                 "token block: tokens is 0, expected at least 1"));
 }
 
-}  // namespace
+}  // namespace attention_block_test
 }  // namespace attnsim::kernels

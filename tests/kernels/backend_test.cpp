@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::kernels {
-namespace {
+namespace backend_test {
 
 constexpr token_shape shape{.batch = 2, .tokens = 3, .heads = 4, .head_dim = 5};
 
@@ -24,5 +24,5 @@ TEST(tokens_from, moves_by_elements_of_the_type) {
   EXPECT_EQ(odd.view.batch_stride, 3 * 4 * 5);
 }
 
-}  // namespace
+}  // namespace backend_test
 }  // namespace attnsim::kernels

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 namespace attnsim::kernels {
-namespace {
+namespace backends_test {
 
 using testing::Not;
 
@@ -25,7 +25,9 @@ TEST(backends, describe_themselves) {
     EXPECT_THAT(b.transports, Not(testing::IsEmpty()));
     EXPECT_TRUE(b.runs_with(b.transports.front()));
     EXPECT_FALSE(b.runs_with("pigeons"));
-    if (b.present()) EXPECT_EQ(make_device(b.name)->name(), b.name);
+    if (b.present()) {
+      EXPECT_EQ(make_device(b.name)->name(), b.name);
+    }
   }
   EXPECT_TRUE(backends().front().present());
 }
@@ -45,5 +47,5 @@ TEST(backends, are_found_by_name) {
             "back end absent is there already");
 }
 
-}  // namespace
+}  // namespace backends_test
 }  // namespace attnsim::kernels

@@ -11,7 +11,7 @@
 #include "tests/kernels/random_block.hpp"
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_attention_test {
 
 using test::relative_error;
 using test::tensor;
@@ -236,5 +236,5 @@ TEST(attention, refuses_bad_shapes_before_touching_data) {
       ThrowsMessage<std::invalid_argument>("attention block: cols is 0, expected at least 1"));
 }
 
-}  // namespace
+}  // namespace cpu_attention_test
 }  // namespace attnsim::kernels::cpu

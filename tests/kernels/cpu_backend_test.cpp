@@ -13,7 +13,7 @@
 #include "tests/kernels/random_block.hpp"
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_backend_test {
 
 using testing::ElementsAre;
 using testing::ThrowsMessage;
@@ -178,5 +178,5 @@ TEST_P(cpu_backend, refuses_bad_arguments_at_once) {
       ThrowsMessage<std::invalid_argument>("token block: tokens is 0, expected at least 1"));
 }
 
-}  // namespace
+}  // namespace cpu_backend_test
 }  // namespace attnsim::kernels::cpu

@@ -5,7 +5,7 @@
 #include "tests/kernels/random_block.hpp"
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_column_range_test {
 
 TEST(visible_columns, are_those_the_mask_shows) {
   test::random_source random{3};
@@ -36,5 +36,5 @@ TEST(column_range, intersects) {
   EXPECT_EQ((column_range{0, 2}.intersect({3, 9}).size()), 0);
 }
 
-}  // namespace
+}  // namespace cpu_column_range_test
 }  // namespace attnsim::kernels::cpu

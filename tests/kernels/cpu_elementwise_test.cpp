@@ -9,7 +9,7 @@
 #include "tests/kernels/random_block.hpp"
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_elementwise_test {
 
 using testing::Each;
 using testing::ElementsAre;
@@ -89,5 +89,5 @@ TEST(interleave, refuses_parts_that_do_not_divide_the_tokens) {
       ThrowsMessage<std::invalid_argument>("interleave: 0 parts do not divide 3 tokens"));
 }
 
-}  // namespace
+}  // namespace cpu_elementwise_test
 }  // namespace attnsim::kernels::cpu

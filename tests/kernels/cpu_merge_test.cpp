@@ -10,7 +10,7 @@
 #include "tests/kernels/random_block.hpp"
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_merge_test {
 
 using testing::ElementsAre;
 using testing::FloatEq;
@@ -132,5 +132,5 @@ TEST(merge, refuses_zero_sizes) {
       ThrowsMessage<std::invalid_argument>("token block: heads is 0, expected at least 1"));
 }
 
-}  // namespace
+}  // namespace cpu_merge_test
 }  // namespace attnsim::kernels::cpu

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_parallel_test {
 
 using testing::Each;
 
@@ -18,5 +18,5 @@ TEST(parallel_for, visits_every_index_once) {
   parallel_for(0, 2, [](std::int64_t) { FAIL(); });
 }
 
-}  // namespace
+}  // namespace cpu_parallel_test
 }  // namespace attnsim::kernels::cpu

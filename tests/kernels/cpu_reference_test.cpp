@@ -10,7 +10,7 @@
 #include "tests/kernels/random_block.hpp"
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_reference_test {
 
 using testing::DoubleNear;
 using testing::ElementsAre;
@@ -117,5 +117,5 @@ TEST(reference_forward, refuses_arrays_of_another_size) {
                   "reference attention: kv_heads 2 does not divide heads 3"));
 }
 
-}  // namespace
+}  // namespace cpu_reference_test
 }  // namespace attnsim::kernels::cpu

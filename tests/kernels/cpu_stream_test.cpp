@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::kernels::cpu {
-namespace {
+namespace cpu_stream_test {
 
 using testing::ElementsAre;
 using testing::ThrowsMessage;
@@ -52,5 +52,5 @@ TEST(stream, a_threaded_one_does_not_hold_up_its_caller) {
   s.synchronize();
 }
 
-}  // namespace
+}  // namespace cpu_stream_test
 }  // namespace attnsim::kernels::cpu

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace attnsim::kernels {
-namespace {
+namespace float16_test {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -42,5 +42,5 @@ TEST(fp16, values_on_paper) {
 
 static_assert(sizeof(bf16) == 2 && sizeof(fp16) == 2);
 
-}  // namespace
+}  // namespace float16_test
 }  // namespace attnsim::kernels

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::kernels {
-namespace {
+namespace with_type_test {
 
 TEST(with_type, calls_with_the_type_of_that_name) {
   for (const auto type : {data_type::fp32, data_type::bf16, data_type::fp16}) {
@@ -13,5 +13,5 @@ TEST(with_type, calls_with_the_type_of_that_name) {
   }
 }
 
-}  // namespace
+}  // namespace with_type_test
 }  // namespace attnsim::kernels

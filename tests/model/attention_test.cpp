@@ -4,7 +4,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace attention_test {
 
 constexpr attention layer{.heads = 32, .kv_heads = 8, .sequence = 131072};
 
@@ -81,5 +81,5 @@ TEST(attention, of_a_prefix_has_no_backward_pass) {
                "pass: 'both': expected forward: the tokens of a cached prefix have no gradients");
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace attnsim

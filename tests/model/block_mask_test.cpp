@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim {
-namespace {
+namespace block_mask_test {
 
 using testing::ThrowsMessage;
 
@@ -103,5 +103,5 @@ TEST(visible_pairs, refuses_what_it_cannot_count) {
               ThrowsMessage<std::invalid_argument>("block mask: window -1 is negative"));
 }
 
-}  // namespace
+}  // namespace block_mask_test
 }  // namespace attnsim

@@ -9,7 +9,7 @@
 #include "model/schedule/placement.hpp"
 
 namespace attnsim {
-namespace {
+namespace bound_test {
 
 using ::testing::DoubleNear;
 using ::testing::Le;
@@ -105,5 +105,5 @@ TEST(bound, never_exceeds_what_is_predicted) {
   }
 }
 
-}  // namespace
+}  // namespace bound_test
 }  // namespace attnsim

@@ -11,7 +11,7 @@
 #include "tests/model/read_text.hpp"
 
 namespace attnsim {
-namespace {
+namespace cluster_test {
 
 using testing::ElementsAre;
 using testing::IsSupersetOf;
@@ -210,5 +210,5 @@ TEST(cluster, what_its_file_assumes_counts_until_it_is_set) {
       "c.yaml:5: assumed.nics: 'x': expected a key of this file and why its value is assumed");
 }
 
-}  // namespace
+}  // namespace cluster_test
 }  // namespace attnsim

@@ -9,7 +9,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace config_test {
 
 config_node parse_file(const std::string& text) {
   return config_node::parse_text(text, "f.yaml");
@@ -135,5 +135,5 @@ TEST(config_node, refuses_aliases_that_multiply) {
   EXPECT_NO_THROW(config_node::parse_text("a: &a [1, 2]\nb: *a\nc: *a\n", "b.yaml"));
 }
 
-}  // namespace
+}  // namespace config_test
 }  // namespace attnsim

@@ -6,7 +6,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace device_test {
 
 device_profile read(const std::string& text) {
   return read_device(config_node::parse_text(text, "d.yaml"));
@@ -272,5 +272,5 @@ TEST(link_kind, names) {
                "expected one of: nvlink, pcie, host-memory, network");
 }
 
-}  // namespace
+}  // namespace device_test
 }  // namespace attnsim

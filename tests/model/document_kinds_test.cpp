@@ -7,7 +7,7 @@
 #include <tuple>
 
 namespace attnsim {
-namespace {
+namespace document_kinds_test {
 
 /// A tile without its place: how many there are of each shape and mask.
 using shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool, bool>;
@@ -109,5 +109,5 @@ TEST(document_kinds, are_few) {
   EXPECT_TRUE(kinds.shared(own, chunk(token_layout::contiguous, 4)).empty());
 }
 
-}  // namespace
+}  // namespace document_kinds_test
 }  // namespace attnsim

@@ -9,7 +9,7 @@
 #include "tests/model/read_text.hpp"
 
 namespace attnsim {
-namespace {
+namespace explicit_graph_test {
 
 using testing::ElementsAre;
 
@@ -177,5 +177,5 @@ TEST(explicit_graph, names_a_pair_that_cannot_meet) {
                input_error, "g.yaml:2: links: '[...]': no path from b to a");
 }
 
-}  // namespace
+}  // namespace explicit_graph_test
 }  // namespace attnsim

@@ -14,7 +14,7 @@
 #include "tests/model/read_text.hpp"
 
 namespace attnsim {
-namespace {
+namespace fabric_test {
 
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
@@ -529,5 +529,5 @@ TEST(fabric_graph, routes_along_the_given_links) {
                "c.yaml:6: fabric.graph.links: '[...]': no path from node0.nic0 to node2.nic0");
 }
 
-}  // namespace
+}  // namespace fabric_test
 }  // namespace attnsim

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 namespace attnsim {
-namespace {
+namespace grid_test {
 
 // 2 x 3, row-major:  0 1 2
 //                    3 4 5
@@ -48,5 +48,5 @@ TEST(rank_grid, refuses_empty_axes) {
   EXPECT_THROW(rank_grid({2, 0}), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace grid_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace heads_test {
 
 constexpr head_range heads(std::int64_t queries, std::int64_t keys) {
   return {0, queries, 0, keys};
@@ -43,5 +43,5 @@ TEST(even_degrees, of_reported_models) {
   EXPECT_EQ(even_degrees(heads(40, 8), 64), "1, 2, 4, 8, 40");
 }
 
-}  // namespace
+}  // namespace heads_test
 }  // namespace attnsim

@@ -8,7 +8,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace host_test {
 
 const std::string times =
     "attention: 1 us\nattention_backward: 2 us\nmerge: 3 us\nadd: 4 us\ncopy: 5 us\n"
@@ -90,5 +90,5 @@ TEST(shipped_hosts, pytorch_has_the_medians_of_what_was_measured) {
   expect(host.all_to_all + host.copy, median("all_to_all"));
 }
 
-}  // namespace
+}  // namespace host_test
 }  // namespace attnsim

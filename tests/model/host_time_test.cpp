@@ -10,7 +10,7 @@
 #include "model/median.hpp"
 
 namespace attnsim {
-namespace {
+namespace host_time_test {
 
 /// Each call's time in a digit of its own, in ns: attention 1, backward 10, merge 100, ...
 cluster digits(int devices) {
@@ -155,5 +155,5 @@ TEST_F(measured_layers, that_are_long_are_bound_by_the_device) {
   }
 }
 
-}  // namespace
+}  // namespace host_time_test
 }  // namespace attnsim

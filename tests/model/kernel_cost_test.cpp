@@ -11,7 +11,7 @@
 #include "model/config.hpp"
 
 namespace attnsim {
-namespace {
+namespace kernel_cost_test {
 
 device_profile shipped(const std::string& name) {
   return read_device(config_node::load("topologies/devices/" + name + ".yaml"));
@@ -750,5 +750,5 @@ TEST(key_split, is_of_few_rows_and_forward_only) {
   EXPECT_EQ(key_splits(d, nullptr, decoding_call(1, 1, 100000)), 1);
 }
 
-}  // namespace
+}  // namespace kernel_cost_test
 }  // namespace attnsim

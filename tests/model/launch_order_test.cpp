@@ -5,7 +5,7 @@
 #include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim {
-namespace {
+namespace launch_order_test {
 
 std::string kinds(const schedule& s) {
   std::string text;
@@ -53,5 +53,5 @@ TEST(launch_order, keeps_what_operations_need) {
   }
 }
 
-}  // namespace
+}  // namespace launch_order_test
 }  // namespace attnsim

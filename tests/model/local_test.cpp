@@ -5,7 +5,7 @@
 #include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim {
-namespace {
+namespace local_test {
 
 /// A launch takes 5 us, memory a byte in 1 ps.
 device_profile launching() {
@@ -77,5 +77,5 @@ TEST(local_costs, packed_documents_need_scratch_for_all) {
     EXPECT_EQ(second_step(packed(documents)).scratch(), documents * 16 * 2 * (128 * 2 + 4));
 }
 
-}  // namespace
+}  // namespace local_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace mesh_steps_test {
 
 // The example of Mesh-Attention's figure 1d: GPU 3 with a 3 x 3 tile. Rows 0, 1, 2 are Q3, Q4, Q5; columns 0, 1, 2 are
 // KV3, KV6, KV0.
@@ -74,5 +74,5 @@ TEST(mesh_steps, compute_every_block_once) {
   }
 }
 
-}  // namespace
+}  // namespace mesh_steps_test
 }  // namespace attnsim

@@ -8,7 +8,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim {
-namespace {
+namespace model_shapes_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -172,5 +172,5 @@ TEST(layers, names) {
   EXPECT_THROW(parse_layer("half"), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace model_shapes_test
 }  // namespace attnsim

@@ -5,7 +5,7 @@
 #include <set>
 
 namespace attnsim {
-namespace {
+namespace network_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -94,5 +94,5 @@ TEST(flow_hash, spreads_evenly) {
   for (const int n : bins) EXPECT_NEAR(n, 1000, 100);  // 3 sigma of a binomial: 89
 }
 
-}  // namespace
+}  // namespace network_test
 }  // namespace attnsim

@@ -7,7 +7,7 @@
 #include "tests/model/read_text.hpp"
 
 namespace attnsim {
-namespace {
+namespace node_kind_test {
 
 using testing::ElementsAre;
 
@@ -258,5 +258,5 @@ TEST(node_graph, refuses_a_wrong_count_and_separate_parts) {
                input_error, "c.yaml:5: node.graph.links: '': no path from a to x");
 }
 
-}  // namespace
+}  // namespace node_kind_test
 }  // namespace attnsim

@@ -11,7 +11,7 @@
 #include "tests/model/read_text.hpp"
 
 namespace attnsim {
-namespace {
+namespace node_router_test {
 
 class random_cluster {
  public:
@@ -118,5 +118,5 @@ TEST(node_router, routes_are_chains_whatever_the_sizes) {
   EXPECT_GT(accepted, 700);
 }
 
-}  // namespace
+}  // namespace node_router_test
 }  // namespace attnsim

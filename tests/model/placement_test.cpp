@@ -5,7 +5,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace placement_test {
 
 using ::testing::ElementsAre;
 
@@ -57,5 +57,5 @@ TEST(placement, refuses_tiles_that_do_not_divide_the_grid) {
                "placement: 'tile:3x1': expected tile:RxC with R and C that divide the grid 2x4");
 }
 
-}  // namespace
+}  // namespace placement_test
 }  // namespace attnsim

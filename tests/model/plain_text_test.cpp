@@ -5,7 +5,7 @@
 using namespace std::string_literals;
 
 namespace attnsim {
-namespace {
+namespace plain_text_test {
 
 TEST(plain_text, stays) {
   const auto text =
@@ -49,5 +49,5 @@ TEST(plain_text, is_utf_8_of_utf_16) {
   EXPECT_EQ(plain_text("\xfe\xff\0a\0\xa0\0b\0"s), "a b");
 }
 
-}  // namespace
+}  // namespace plain_text_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace printable_test {
 
 TEST(printable, leaves_text_as_it_is) {
   for (const auto* text :
@@ -45,5 +45,5 @@ TEST(utf8, is_told_from_other_bytes) {
               "er"));
 }
 
-}  // namespace
+}  // namespace printable_test
 }  // namespace attnsim

@@ -13,7 +13,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace schedules_test {
 
 attention problem(std::int64_t sequence, std::int64_t group_size,
                   mask_kind mask = mask_kind::full) {
@@ -203,5 +203,5 @@ TEST(schedules, write_the_rows_of_an_only_step_once) {
   }
 }
 
-}  // namespace
+}  // namespace schedules_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace spelling_test {
 
 const std::vector<std::string> schedules{"ring", "mesh", "attention2d", "attention2d-overlap",
                                          "double-ring"};
@@ -56,5 +56,5 @@ TEST(names_in, are_those_of_a_table) {
   EXPECT_EQ(names_in(table), (std::vector<std::string>{"a", "b"}));
 }
 
-}  // namespace
+}  // namespace spelling_test
 }  // namespace attnsim

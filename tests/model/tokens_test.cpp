@@ -5,7 +5,7 @@
 #include <random>
 
 namespace attnsim {
-namespace {
+namespace tokens_test {
 
 attention causal(std::int64_t sequence, std::int64_t window = 0, std::int64_t padding = 0) {
   return {.heads = 1, .kv_heads = 1, .sequence = sequence, .padding = padding, .window = window};
@@ -280,5 +280,5 @@ TEST(another_sequence, has_keys_of_its_own) {
   EXPECT_EQ(visible_pairs(a), 5 * 4);
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace attnsim

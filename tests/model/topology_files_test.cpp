@@ -9,7 +9,7 @@
 #include "model/config.hpp"
 
 namespace attnsim {
-namespace {
+namespace topology_files_test {
 
 using testing::Contains;
 using testing::EndsWith;
@@ -58,5 +58,5 @@ TEST(topology_files, variable_names_a_folder_that_comes_first) {
   std::filesystem::remove_all(root);
 }
 
-}  // namespace
+}  // namespace topology_files_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim {
-namespace {
+namespace transfer_test {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -62,5 +62,5 @@ TEST(placed_ranks, groups_of_a_collective_are_as_each_alone) {
   }
 }
 
-}  // namespace
+}  // namespace transfer_test
 }  // namespace attnsim

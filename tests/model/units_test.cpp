@@ -7,7 +7,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace units_test {
 
 TEST(units, parse_to_si) {
   EXPECT_DOUBLE_EQ(parse<seconds>("2 us").value(), 2e-6);
@@ -56,5 +56,5 @@ TEST(units, combine_by_dimension) {
   EXPECT_DOUBLE_EQ((flop_count(1e12) / flop_rate(2e12)).value(), 0.5);
 }
 
-}  // namespace
+}  // namespace units_test
 }  // namespace attnsim

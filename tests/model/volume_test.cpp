@@ -10,7 +10,7 @@
 #include "tests/every_strategy.hpp"
 
 namespace attnsim {
-namespace {
+namespace volume_test {
 
 /// Tensor-parallel too, and numbers on the wire that take turns.
 std::vector<strategy> strategies(int ranks, const attention& a) {
@@ -216,5 +216,5 @@ TEST(volume, names_axes_of_the_whole_grid) {
   EXPECT_EQ(exchange_axis(whole_grid(teams)), only(3));
 }
 
-}  // namespace
+}  // namespace volume_test
 }  // namespace attnsim

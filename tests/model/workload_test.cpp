@@ -12,7 +12,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace workload_test {
 
 constexpr int all_ranks[] = {4, 6, 9, 16, 36, 64, 256};
 
@@ -502,5 +502,5 @@ TEST(workload, keeps_its_shard_of_the_prefix_in_memory) {
   EXPECT_EQ(resident({.schedule = "passq-ring", .rows = 4, .cols = 1}), of_queries + 28 * of_keys);
 }
 
-}  // namespace
+}  // namespace workload_test
 }  // namespace attnsim

@@ -16,7 +16,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim::report {
-namespace {
+namespace browser_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -168,5 +168,5 @@ TEST_F(browser, without_d3_the_tables_stay) {
   EXPECT_THAT(section_of(shown.document, 0), Not(HasSubstr("<svg")));
 }
 
-}  // namespace
+}  // namespace browser_test
 }  // namespace attnsim::report

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::report {
-namespace {
+namespace candidates_test {
 
 using nlohmann::ordered_json;
 using testing::HasSubstr;
@@ -77,5 +77,5 @@ TEST(memory, of_every_candidates_largest_pass) {
   EXPECT_EQ(s.chart["rows"][1]["values"], ordered_json({10, 12, 3}));
 }
 
-}  // namespace
+}  // namespace candidates_test
 }  // namespace attnsim::report

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::report {
-namespace {
+namespace comparison_test {
 
 TEST(predicted_against, says_the_error) {
   const auto s = predicted_against(
@@ -38,5 +38,5 @@ TEST(predicted_against, long_labels_lose_the_words_that_they_share) {
   EXPECT_EQ(brief.chart["rows"][0]["name"], "b c");
 }
 
-}  // namespace
+}  // namespace comparison_test
 }  // namespace attnsim::report

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::report {
-namespace {
+namespace crossovers_test {
 
 TEST(crossovers, tabulates_times_and_the_best) {
   const auto s = crossovers(ask::crossing{.of = "tokens",
@@ -22,5 +22,5 @@ TEST(crossovers, tabulates_times_and_the_best) {
   EXPECT_EQ(s.chart["lines"][2]["values"], nlohmann::ordered_json({nullptr, 5.0}));
 }
 
-}  // namespace
+}  // namespace crossovers_test
 }  // namespace attnsim::report

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::report {
-namespace {
+namespace csv_test {
 
 TEST(csv, quotes_what_would_end_a_field_or_line) {
   EXPECT_EQ(csv_field("400 Gb/s"), "400 Gb/s");
@@ -19,5 +19,5 @@ TEST(csv, a_line_has_its_fields_in_order) {
   EXPECT_EQ(csv_line("a \"b\"", 0.5, 1, true), "\"a \"\"b\"\"\",0.5,1,true");
 }
 
-}  // namespace
+}  // namespace csv_test
 }  // namespace attnsim::report

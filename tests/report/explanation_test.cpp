@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::report {
-namespace {
+namespace explanation_test {
 
 using testing::HasSubstr;
 
@@ -54,5 +54,5 @@ TEST(explanation, settings_say_whose_they_are) {
             "# megatron: #2 of the plan, ring 4x1, 2.000 s\n--cp 4\n");
 }
 
-}  // namespace
+}  // namespace explanation_test
 }  // namespace attnsim::report

@@ -6,7 +6,7 @@
 #include "report/results.hpp"
 
 namespace attnsim::report {
-namespace {
+namespace figure_views_test {
 
 /// A different value for every figure.
 prediction answer() {
@@ -112,5 +112,5 @@ TEST(figure_views, reference_says_type_and_unit) {
     EXPECT_NE(rows.find(row), std::string::npos) << row;
 }
 
-}  // namespace
+}  // namespace figure_views_test
 }  // namespace attnsim::report

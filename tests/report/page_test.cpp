@@ -5,7 +5,7 @@
 #include "tests/report/page_data.hpp"
 
 namespace attnsim::report {
-namespace {
+namespace page_test {
 
 using nlohmann::ordered_json;
 using testing::HasSubstr;
@@ -58,5 +58,5 @@ TEST(page, draws_only_where_there_is_a_chart) {
   EXPECT_THAT(html, Not(HasSubstr("<details")));
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace attnsim::report

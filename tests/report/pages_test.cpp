@@ -7,7 +7,7 @@
 #include "tests/ring_on_star.hpp"
 
 namespace attnsim::report {
-namespace {
+namespace pages_test {
 
 using testing::HasSubstr;
 
@@ -46,5 +46,5 @@ TEST(page_of, a_plan_ranks_its_candidates) {
   EXPECT_EQ(page.sections.back().title, "Crossovers");
 }
 
-}  // namespace
+}  // namespace pages_test
 }  // namespace attnsim::report

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::report {
-namespace {
+namespace part_views_test {
 
 compared_points three() {
   return {{compared("kernels", "p5: a, \"b\"", seconds(1e-3), 0.25, seconds(1e-3)),
@@ -48,5 +48,5 @@ TEST(part_views, page_holds_the_json) {
   EXPECT_EQ(page.sections[1].title, "kernels");
 }
 
-}  // namespace
+}  // namespace part_views_test
 }  // namespace attnsim::report

@@ -5,7 +5,7 @@
 #include "tests/ring_on_star.hpp"
 
 namespace attnsim::report {
-namespace {
+namespace recorded_test {
 
 using testing::HasSubstr;
 
@@ -74,5 +74,5 @@ TEST(critical_rank, joins_what_no_screen_could_show) {
   EXPECT_EQ(s.chart["intervals"][0]["end"], 1);
 }
 
-}  // namespace
+}  // namespace recorded_test
 }  // namespace attnsim::report

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::report {
-namespace {
+namespace table_test {
 
 table two_rows() {
   table t({"name", "time"});
@@ -45,5 +45,5 @@ TEST(table, is_empty_without_rows) {
   EXPECT_FALSE(two_rows().empty());
 }
 
-}  // namespace
+}  // namespace table_test
 }  // namespace attnsim::report

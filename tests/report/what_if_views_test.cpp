@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim::report {
-namespace {
+namespace what_if_views_test {
 
 ask::what_if_answer two_values() {
   ask::what_if_answer w{.varied = {.key = "seq", .values = {"1K", "2K"}}};
@@ -41,5 +41,5 @@ TEST(what_if_views, json_and_page_have_the_same_times) {
   EXPECT_EQ(page.title, "What if: seq on p5, 4 ranks");
 }
 
-}  // namespace
+}  // namespace what_if_views_test
 }  // namespace attnsim::report

@@ -8,7 +8,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::reproduce {
-namespace {
+namespace published_test {
 
 using ::testing::HasSubstr;
 
@@ -55,5 +55,5 @@ TEST(published, unknown_table_is_an_error) {
   }
 }
 
-}  // namespace
+}  // namespace published_test
 }  // namespace attnsim::reproduce

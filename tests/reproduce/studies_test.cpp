@@ -12,7 +12,7 @@
 #include "reproduce/published.hpp"
 
 namespace attnsim::reproduce {
-namespace {
+namespace studies_test {
 
 const result& result_of(std::string_view name) {
   static std::map<std::string, result, std::less<>> results;
@@ -110,5 +110,5 @@ TEST(studies, nothing_on_64_gpus_is_fitted) {
   }
 }
 
-}  // namespace
+}  // namespace studies_test
 }  // namespace attnsim::reproduce

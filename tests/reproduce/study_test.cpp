@@ -6,7 +6,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::reproduce {
-namespace {
+namespace study_test {
 
 using ::testing::DoubleNear;
 
@@ -49,5 +49,5 @@ TEST(study, is_found_by_name) {
   for (const auto& s : studies()) EXPECT_EQ(&find_study(s.name), &s);
 }
 
-}  // namespace
+}  // namespace study_test
 }  // namespace attnsim::reproduce

@@ -6,7 +6,7 @@
 #include "sim/simulator.hpp"
 
 namespace attnsim {
-namespace {
+namespace analytic_agreement_test {
 
 cluster star(int nodes, const std::string& bandwidth) {
   return read_cluster(
@@ -76,5 +76,5 @@ TEST(analytic, is_close_for_uneven_layouts_on_grids) {
   EXPECT_LT(worst_difference(mask_kind::causal, token_layout::contiguous), 0.35);
 }
 
-}  // namespace
+}  // namespace analytic_agreement_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace clock_test {
 
 TEST(clock, rounds_to_the_nearest_picosecond) {
   EXPECT_EQ(to_picoseconds(1.4e-12), 1);
@@ -23,5 +23,5 @@ TEST(clock, ends_after_106_days) {
   EXPECT_EQ(later(never, 5), never);
 }
 
-}  // namespace
+}  // namespace clock_test
 }  // namespace attnsim

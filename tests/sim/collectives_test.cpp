@@ -9,7 +9,7 @@
 #include "model/error.hpp"
 
 namespace attnsim {
-namespace {
+namespace collectives_test {
 
 using enum collective_kind;
 using enum collective_algorithm;
@@ -243,5 +243,5 @@ TEST(collectives, unequal_nodes_have_no_hierarchy) {
           "numbers"));
 }
 
-}  // namespace
+}  // namespace collectives_test
 }  // namespace attnsim

@@ -11,7 +11,7 @@
 #include "tests/ring_exchanges.hpp"
 
 namespace attnsim {
-namespace {
+namespace congestion_test {
 
 constexpr double mib = 1 << 20;
 constexpr double block = 64 * mib;
@@ -222,5 +222,5 @@ TEST(congestion, phases_need_a_recorded_run) {
                   "phases: expected a run with intervals and links recorded"));
 }
 
-}  // namespace
+}  // namespace congestion_test
 }  // namespace attnsim

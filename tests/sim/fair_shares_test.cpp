@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim {
-namespace {
+namespace fair_shares_test {
 
 struct system : fair_shares {
   using fair_shares::fair_shares;
@@ -121,5 +121,5 @@ TEST(fair_shares, equal_flows_have_bit_equal_rates) {
   for (const bundle_id id : bundles) ASSERT_EQ(s.rate(id), s.rate(bundles.back()));
 }
 
-}  // namespace
+}  // namespace fair_shares_test
 }  // namespace attnsim

@@ -9,7 +9,7 @@
 #include "tests/sim/checked_network.hpp"
 
 namespace attnsim {
-namespace {
+namespace flow_network_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -257,5 +257,5 @@ TEST(flow_network, agrees_with_the_plain_solver_on_an_all_to_all) {
   }
 }
 
-}  // namespace
+}  // namespace flow_network_test
 }  // namespace attnsim

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim {
-namespace {
+namespace joined_links_test {
 
 using testing::ElementsAre;
 
@@ -32,5 +32,5 @@ TEST(joined_links, unused_links_do_no_harm) {
   EXPECT_THAT(joined.routes, ElementsAre(route{{1}}));
 }
 
-}  // namespace
+}  // namespace joined_links_test
 }  // namespace attnsim

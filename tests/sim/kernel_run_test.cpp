@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attnsim {
-namespace {
+namespace kernel_run_test {
 
 constexpr picoseconds us = 1'000'000;
 
@@ -44,5 +44,5 @@ TEST(kernel_run, room_comes_with_the_end_of_a_part) {
   EXPECT_EQ(k.room(31 * us, behind), 31 * us);
 }
 
-}  // namespace
+}  // namespace kernel_run_test
 }  // namespace attnsim

@@ -7,7 +7,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace max_min_test {
 
 using testing::DoubleEq;
 using testing::ElementsAre;
@@ -82,5 +82,5 @@ TEST(max_min, refuses_wrong_input) {
                "flow: rate limit 0 B/s: expected positive");
 }
 
-}  // namespace
+}  // namespace max_min_test
 }  // namespace attnsim

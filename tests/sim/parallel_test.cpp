@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 namespace attnsim {
-namespace {
+namespace parallel_test {
 
 TEST(parallel, every_item_once) {
   std::vector<int> items(1000, 0);
@@ -38,5 +38,5 @@ TEST(parallel, loops_inside_loops) {
   EXPECT_EQ(done, 400);
 }
 
-}  // namespace
+}  // namespace parallel_test
 }  // namespace attnsim

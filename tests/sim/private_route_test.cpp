@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim {
-namespace {
+namespace private_route_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -72,5 +72,5 @@ TEST(private_route, agrees_with_the_network) {
   }
 }
 
-}  // namespace
+}  // namespace private_route_test
 }  // namespace attnsim

@@ -10,7 +10,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim {
-namespace {
+namespace simulator_test {
 
 /// One device a node on an ideal switch; every message crosses two links of 1 us.
 cluster star(int nodes, const std::string& extra = "", const std::string& device = "ideal") {
@@ -256,5 +256,5 @@ TEST(simulate, tells_how_many_operations_are_done) {
   EXPECT_EQ(t.duration(), simulate(i).duration());
 }
 
-}  // namespace
+}  // namespace simulator_test
 }  // namespace attnsim

@@ -6,7 +6,7 @@
 #include "tests/ring_exchanges.hpp"
 
 namespace attnsim {
-namespace {
+namespace symmetry_test {
 
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -75,5 +75,5 @@ TEST(symmetry, unmerged_everything_stands_for_itself) {
   EXPECT_THAT(s.link_of_class, SizeIs(c.network.links().size()));
 }
 
-}  // namespace
+}  // namespace symmetry_test
 }  // namespace attnsim

@@ -8,7 +8,7 @@
 #include <thread>
 
 namespace attnsim::sweep {
-namespace {
+namespace dispenser_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -75,5 +75,5 @@ TEST(dispenser, ends_when_a_row_cannot_be_kept) {
   EXPECT_THROW(d.rethrow_failure(), std::runtime_error);
 }
 
-}  // namespace
+}  // namespace dispenser_test
 }  // namespace attnsim::sweep

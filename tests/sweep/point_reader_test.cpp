@@ -6,7 +6,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::sweep {
-namespace {
+namespace point_reader_test {
 
 TEST(point_reader, a_point_is_a_question_by_its_keys) {
   const auto s = parse_spec(
@@ -47,5 +47,5 @@ TEST(check, refuses_what_is_bad_at_every_point) {
                "s.yaml:1: window: '4096': expected a causal mask with a sliding window");
 }
 
-}  // namespace
+}  // namespace point_reader_test
 }  // namespace attnsim::sweep

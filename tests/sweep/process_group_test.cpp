@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 namespace attnsim::sweep {
-namespace {
+namespace process_group_test {
 
 TEST(process_group, alone_does_all_points) {
   process_group all;
@@ -32,5 +32,5 @@ TEST(process_group, has_a_core) {
   EXPECT_GE(available_cores(), 1);
 }
 
-}  // namespace
+}  // namespace process_group_test
 }  // namespace attnsim::sweep

@@ -10,7 +10,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim::sweep {
-namespace {
+namespace row_file_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -100,5 +100,5 @@ TEST(row_file, must_be_writable) {
   EXPECT_THROW(row_file("/nowhere/out.csv", "key", 1, false, {}), input_error);
 }
 
-}  // namespace
+}  // namespace row_file_test
 }  // namespace attnsim::sweep

@@ -6,7 +6,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::sweep {
-namespace {
+namespace spec_test {
 
 using testing::ElementsAre;
 
@@ -62,5 +62,5 @@ TEST(spec, refuses_too_many_points) {
                "s:3: c: '[...]': expected at most 10,000,000 points");
 }
 
-}  // namespace
+}  // namespace spec_test
 }  // namespace attnsim::sweep

@@ -14,7 +14,7 @@
 #include "validate/validate.hpp"
 
 namespace attnsim {
-namespace {
+namespace added_schedule_test {
 
 /// All keys are gathered, then all values; backward both again, and the sums of dK, then of dV, are brought home.
 schedule gather_apart(const strategy& s, const attention&, pass_kind pass) {
@@ -151,5 +151,5 @@ TEST_F(added_schedule, is_executed_and_held_to_the_oracle) {
   }
 }
 
-}  // namespace
+}  // namespace added_schedule_test
 }  // namespace attnsim

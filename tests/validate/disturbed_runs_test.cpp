@@ -11,7 +11,7 @@
 #include "tests/validate/small_runs.hpp"
 
 namespace attnsim::validate {
-namespace {
+namespace disturbed_runs_test {
 
 using kernels::stream_id;
 
@@ -271,5 +271,5 @@ TEST(disturbed_runs, delays_change_nothing) {
   }
 }
 
-}  // namespace
+}  // namespace disturbed_runs_test
 }  // namespace attnsim::validate

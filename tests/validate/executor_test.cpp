@@ -9,7 +9,7 @@
 #include "tests/validate/small_runs.hpp"
 
 namespace attnsim::validate {
-namespace {
+namespace executor_test {
 
 /// Oracles by problem: many runs share one.
 const oracle& oracle_of(const attention& a) {
@@ -209,5 +209,5 @@ TEST(executor, decodes_over_a_sharded_cache) {
 INSTANTIATE_TEST_SUITE_P(ranks, executor_test, testing::Values(1, 2, 3, 4, 6, 8, 9, 16, 64),
                          testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace executor_test
 }  // namespace attnsim::validate

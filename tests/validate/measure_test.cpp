@@ -6,7 +6,7 @@
 #include "validate/transports/inprocess.hpp"
 
 namespace attnsim::validate {
-namespace {
+namespace measure_test {
 
 using testing::ElementsAre;
 using testing::Key;
@@ -95,5 +95,5 @@ TEST(measure, leaves_out_what_a_device_does_not_do) {
   EXPECT_EQ(m[1].rounds(), 2u);
 }
 
-}  // namespace
+}  // namespace measure_test
 }  // namespace attnsim::validate

@@ -12,7 +12,7 @@
 #include "tests/expect_error.hpp"
 
 namespace attnsim::validate {
-namespace {
+namespace rendezvous_test {
 
 using testing::HasSubstr;
 
@@ -166,5 +166,5 @@ TEST(star_of_sockets, notices_who_leaves) {
               testing::ThrowsMessage<transport_error>(HasSubstr("rank 1 has ended")));
 }
 
-}  // namespace
+}  // namespace rendezvous_test
 }  // namespace attnsim::validate

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace attnsim::validate {
-namespace {
+namespace token_moves_test {
 
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -27,5 +27,5 @@ TEST(token_moves, refuses_tokens_that_are_not_there) {
   EXPECT_THROW(token_moves({{0, 4, 1}}, {{2, 4, 1}}), std::logic_error);
 }
 
-}  // namespace
+}  // namespace token_moves_test
 }  // namespace attnsim::validate

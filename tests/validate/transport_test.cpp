@@ -12,7 +12,7 @@
 #include "validate/transports/nccl.hpp"
 
 namespace attnsim::validate {
-namespace {
+namespace transport_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -133,5 +133,5 @@ TEST(transports, that_are_not_built_say_how_to_get_them) {
   }
 }
 
-}  // namespace
+}  // namespace transport_test
 }  // namespace attnsim::validate

@@ -9,7 +9,7 @@
 #include "model/error.hpp"
 
 namespace attnsim::validate {
-namespace {
+namespace validate_test {
 
 /// A block takes some 80 ms, messages next to nothing.
 cluster slow_devices() {
@@ -127,5 +127,5 @@ TEST(validate, checks_a_sample_of_what_is_large) {
   for (const auto byte : d_o.data) EXPECT_EQ(byte, std::byte{0});
 }
 
-}  // namespace
+}  // namespace validate_test
 }  // namespace attnsim::validate
