@@ -64,6 +64,12 @@ text parse_schedule(const text& t) {
   return text(find_algorithm(t).name);
 }
 
+/// Its name, of a profile that can be read.
+text parse_framework(const text& t) {
+  read_framework_file(t);
+  return t;
+}
+
 bool parse_switch(const text& t) {
   if (t == "true" || t == "false") return t == "true";
   throw std::invalid_argument("expected true or false");
@@ -128,12 +134,15 @@ constexpr field row(std::string_view name, field_group group, std::string_view m
           .choices = choices};
 }
 
+constexpr field opened(field f) {
+  f.is_open = true;
+  return f;
+}
+
 template <auto Member>
 constexpr field name_row(std::string_view name, field_group group, std::string_view means,
                          std::vector<text> (*choices)() = nullptr) {
-  auto f = row<Member, [](const text& t) { return t; }>(name, group, means, "", choices);
-  f.is_open = true;
-  return f;
+  return opened(row<Member, [](const text& t) { return t; }>(name, group, means, "", choices));
 }
 
 const field table[] = {
@@ -247,6 +256,12 @@ const field table[] = {
     row<&question::gradients, parse_precision>("gradients", field_group::strategy,
                                                "storage or fp32: gradients on the wire", "",
                                                names_of<precision>),
+    opened(row<&question::framework, parse_framework>(
+        "framework", field_group::strategy,
+        "framework profile or file: copies, merges, precisions, launch order and host as it has "
+        "them, "
+        "where not given (default: none of its own)",
+        "", shipped_frameworks)),
 
     row<&question::by, parse_prediction_method>("by", field_group::reading,
                                                 "simulation or analytic", "simulation",

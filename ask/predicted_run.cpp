@@ -1,8 +1,11 @@
 #include "ask/predicted_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ask/fastest_tokens.hpp"
+#include "ask/frameworks.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim::ask {
@@ -30,10 +33,24 @@ predicted_run::predicted_run(const question& q, const cluster& c, recording keep
     : predicted_run(q, c, problem_on(q, ranks_of(q, c)), ranks_of(q, c), keeps,
                     std::move(progress)) {}
 
+namespace {
+
+/// Of a profile that has a framework's name, where the framework cannot run the strategy.
+void warn_of_framework(const std::string& name, prediction& p) {
+  for (const auto& one : frameworks()) {
+    const auto reason = one.name == name ? one.refusal(p.chosen, p.problem, p.pass) : "";
+    if (!reason.empty()) p.warnings.push_back(fmt::format("{} {}", name, reason));
+  }
+}
+
+}  // namespace
+
 predicted_run::predicted_run(const question& q, const cluster& c, const attention& a, int ranks,
                              recording keeps, simulation_progress progress)
     : predicted_run(c, a, with_fastest_tokens(q, c, a, ranks), ranks, q.pass, q.by, keeps,
-                    std::move(progress)) {}
+                    std::move(progress)) {
+  warn_of_framework(q.framework, prediction_);
+}
 
 predicted_run::predicted_run(const cluster& c, attnsim::prediction p, recording keeps)
     : on_(&c), keeps_(keeps), prediction_(std::move(p)) {}

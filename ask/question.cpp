@@ -58,7 +58,10 @@ kv_order usual_order(const strategy& s, const algorithm& of) {
 }  // namespace
 
 cluster cluster_of(const question& q) {
-  return read_cluster(q.cluster, q.overrides);
+  auto overrides = q.overrides;
+  if (overrides.host.empty() && !q.framework.empty())
+    overrides.host = read_framework_file(q.framework).host;
+  return read_cluster(q.cluster, overrides);
 }
 
 int ranks_of(const question& q, const cluster& c) {
@@ -130,9 +133,20 @@ void require_readers(const question& q, const algorithm_list& asked_about) {
     require_reader(asked_about, &algorithm::sends_gradients, "gradients", name_of(*q.gradients));
 }
 
+strategy followed(const framework_profile& f) {
+  strategy s;
+  s.merges = f.merges;
+  s.partials = f.partials;
+  s.gradients = f.gradients;
+  s.launch = f.launch;
+  s.copies = f.copies;
+  s.waits = f.waits;
+  return s;
+}
+
 strategy wanted_strategy(const question& q, const attention& a) {
   const auto& described = find_algorithm(q.schedule);
-  strategy s;
+  auto s = q.framework.empty() ? strategy() : followed(read_framework_file(q.framework));
   s.schedule = q.schedule;
   s.kernel = q.kernel;
   if (q.grid) std::tie(s.rows, s.cols) = *q.grid;

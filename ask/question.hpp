@@ -17,6 +17,7 @@
 #include "model/attention/attention.hpp"
 #include "model/attention/model_shapes.hpp"
 #include "model/cluster/cluster.hpp"
+#include "model/schedule/framework_profile.hpp"
 #include "model/schedule/strategy.hpp"
 
 namespace attnsim::ask {
@@ -54,6 +55,8 @@ struct question {
   std::optional<merge_kind> merges;
   std::optional<launch_order> launch;
   std::optional<precision> partials, gradients;
+  std::string
+      framework;  ///< a shipped profile or a file; sets what of the strategy, and the host, is not given
 
   prediction_method by = prediction_method::simulation;
 };
@@ -91,7 +94,8 @@ void set_key(question&, const std::string& key, const std::string& text);
 /// The fields that are given, in the table's order, but for those left out: "seq=4096 heads=8".
 std::string written(const question&, std::initializer_list<std::string_view> left_out = {});
 
-/// Throws as read_cluster of model/cluster/cluster.hpp.
+/// With the framework's host, where there is one and none is given. Throws as read_cluster of model/cluster/cluster.hpp and
+/// read_framework_file do.
 cluster cluster_of(const question&);
 
 /// All devices unless asked for fewer. Throws infeasible when the cluster has not so many.

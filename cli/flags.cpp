@@ -71,7 +71,7 @@ void add_quiet(CLI::App& app) {
 }
 
 named_file file_read_for(const std::string& flag, std::string_view key, const std::string& name) {
-  for (const std::string profile : {"cluster", "device", "host"}) {
+  for (const std::string profile : {"cluster", "device", "host", "framework"}) {
     if (key != profile) continue;
     try {
       return {flag, find_topology_file(profile + "s", name)};
@@ -85,6 +85,7 @@ std::vector<named_file> files_of(const ask::question& q) {
   std::vector<named_file> files{file_read_for("CLUSTER", "cluster", q.cluster),
                                 file_read_for("--device", "device", q.overrides.device),
                                 file_read_for("--host", "host", q.overrides.host),
+                                file_read_for("--framework", "framework", q.framework),
                                 {"--model", q.model}};
   for (const auto& [key, value] : q.overrides.set)
     files.push_back(file_read_for("--set " + key, key, value));

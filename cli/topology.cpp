@@ -11,6 +11,7 @@
 #include "formats/exports.hpp"
 #include "formats/from_cluster.hpp"
 #include "formats/warnings.hpp"
+#include "model/schedule/framework_profile.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -22,6 +23,8 @@ void list() {
   for (const auto& name : shipped_devices()) fmt::print("  {}\n", name);
   fmt::print("hosts:\n");
   for (const auto& name : shipped_hosts()) fmt::print("  {}\n", name);
+  fmt::print("frameworks:\n");
+  for (const auto& name : shipped_frameworks()) fmt::print("  {}\n", name);
 }
 
 std::string count(std::size_t n, const char* what) {
@@ -124,7 +127,8 @@ void export_file(const ask::question& q, const std::string& to, const std::strin
 void add_topology(CLI::App& app) {
   auto* topology = app.add_subcommand("topology", "clusters: list, show, check, import, export");
   topology->require_subcommand(1);
-  auto* names = topology->add_subcommand("list", "the shipped clusters, devices and hosts");
+  auto* names =
+      topology->add_subcommand("list", "the shipped clusters, devices, hosts and frameworks");
   names->callback(list);
   auto q = std::make_shared<ask::question>();
   auto file = std::make_shared<std::string>(), to = std::make_shared<std::string>();

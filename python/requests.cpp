@@ -187,15 +187,42 @@ void bind_attention(py::module_& m) {
       });
 }
 
+py::tuple state_of(const framework_copies& c) {
+  const auto& [joined, gathered, scattered, received, batched, returned] = c;
+  return py::make_tuple(static_cast<int>(joined), gathered, scattered, received, batched, returned);
+}
+
+framework_copies copies_of(const py::tuple& state) {
+  return {.joined = static_cast<framework_copies::joining>(state[0].cast<int>()),
+          .gathered = state[1].cast<bool>(),
+          .scattered = state[2].cast<bool>(),
+          .received = state[3].cast<bool>(),
+          .batched = state[4].cast<bool>(),
+          .returned = state[5].cast<bool>()};
+}
+
+py::tuple state_of(const host_waits& w) {
+  const auto& [exchange, all_gather, reduce_scatter, all_to_all] = w;
+  return py::make_tuple(exchange, all_gather, reduce_scatter, all_to_all);
+}
+
+host_waits waits_of(const py::tuple& state) {
+  return {.exchange = state[0].cast<bool>(),
+          .all_gather = state[1].cast<bool>(),
+          .reduce_scatter = state[2].cast<bool>(),
+          .all_to_all = state[3].cast<bool>()};
+}
+
 /// Likewise.
 py::tuple state_of(const strategy& s) {
   const auto& [schedule, rows, cols, ulysses, tensor_parallel, tokens, placement, kernel, order,
-               reduction, merges, partials, gradients, launch, start, block_cost] = s;
+               reduction, merges, partials, gradients, launch, copies, waits, start, block_cost] =
+      s;
   return py::make_tuple(schedule, rows, cols, ulysses, tensor_parallel, static_cast<int>(tokens),
                         placement, kernel, static_cast<int>(order), static_cast<int>(reduction),
                         static_cast<int>(merges), static_cast<int>(partials),
                         static_cast<int>(gradients), static_cast<int>(launch),
-                        static_cast<int>(start), block_cost);
+                        static_cast<int>(start), block_cost, state_of(copies), state_of(waits));
 }
 
 strategy strategy_of(const py::tuple& state) {
@@ -215,6 +242,8 @@ strategy strategy_of(const py::tuple& state) {
           .partials = static_cast<precision>(number(11)),
           .gradients = static_cast<precision>(number(12)),
           .launch = static_cast<launch_order>(number(13)),
+          .copies = copies_of(state[16].cast<py::tuple>()),
+          .waits = waits_of(state[17].cast<py::tuple>()),
           .start = static_cast<run_start>(number(14)),
           .block_cost = state[15].cast<double>()};
 }
@@ -222,39 +251,41 @@ strategy strategy_of(const py::tuple& state) {
 void bind_strategy(py::module_& m) {
   py::class_<wanted_strategy>(
       m, "Strategy", "How attention is distributed; what is not given is the schedule's choice.")
-      .def(
-          py::init([](const py::object& schedule, const py::object& grid, const py::object& ulysses,
-                      const py::object& tp, const py::object& tokens, const py::object& placement,
-                      const py::object& kernel, const py::object& kv_order,
-                      const py::object& reduction, const py::object& merges,
-                      const py::object& launch_order, const py::object& partials,
-                      const py::object& gradients, const py::kwargs& unknown) {
-            refuse(unknown, "Strategy");
-            wanted_strategy wanted;
-            auto& q = wanted.asked;
-            set(q, "schedule", schedule);
-            if (!grid.is_none()) ask::set(q, "grid", text_of(grid, "x"));
-            set(q, "ulysses", ulysses);
-            set(q, "tp", tp);
-            set(q, "tokens", tokens);
-            set(q, "placement", placement);
-            set(q, "kernel", kernel);
-            set(q, "kv-order", kv_order);
-            set(q, "reduction", reduction);
-            set(q, "merges", merges);
-            set(q, "launch-order", launch_order);
-            set(q, "partials", partials);
-            set(q, "gradients", gradients);
-            return wanted;
-          }),
-          py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
-          py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
-          py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
-          py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
-          py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
-          py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
-          "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
-          "values.\nThe values are those of the flags of attnsim predict.")
+      .def(py::init([](const py::object& schedule, const py::object& grid,
+                       const py::object& ulysses, const py::object& tp, const py::object& tokens,
+                       const py::object& placement, const py::object& kernel,
+                       const py::object& kv_order, const py::object& reduction,
+                       const py::object& merges, const py::object& launch_order,
+                       const py::object& partials, const py::object& gradients,
+                       const py::object& framework, const py::kwargs& unknown) {
+             refuse(unknown, "Strategy");
+             wanted_strategy wanted;
+             auto& q = wanted.asked;
+             set(q, "schedule", schedule);
+             if (!grid.is_none()) ask::set(q, "grid", text_of(grid, "x"));
+             set(q, "ulysses", ulysses);
+             set(q, "tp", tp);
+             set(q, "tokens", tokens);
+             set(q, "placement", placement);
+             set(q, "kernel", kernel);
+             set(q, "kv-order", kv_order);
+             set(q, "reduction", reduction);
+             set(q, "merges", merges);
+             set(q, "launch-order", launch_order);
+             set(q, "partials", partials);
+             set(q, "gradients", gradients);
+             set(q, "framework", framework);
+             return wanted;
+           }),
+           py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
+           py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
+           py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
+           py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
+           py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
+           py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
+           py::arg("framework") = py::none(),
+           "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
+           "values.\nThe values are those of the flags of attnsim predict.")
       .def(py::pickle(
           [](const wanted_strategy& s) {
             return py::make_tuple(written_fields(s.asked),

@@ -1,5 +1,6 @@
 // Times of attention on machines that are known: nothing is fitted, everything comes from the shipped profiles. A table is
-// reproduce/published/NAME.csv with a row a run: cluster, settings, kernel, strategy, problem, pass and time.
+// reproduce/published/NAME.csv with a row a run: cluster, settings, kernel, strategy, problem, pass and time; `framework` names
+// the profile of what ran it, else PyTorch's host launches, and `merges` and `gradients` say how.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include "ask/predict.hpp"
+#include "model/schedule/framework_profile.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
 #include "sim/parallel.hpp"
@@ -18,15 +20,27 @@ namespace {
 
 constexpr double told_apart = 0.05;  ///< by which two published times must differ to have an order
 
-strategy strategy_of(const published_row& row) {
+framework_profile framework_of(const published_row& row) {
+  const auto name = row.text_or("framework", "");
+  if (!name.empty()) return read_framework_file(name);
+  return {.host = "pytorch",
+          .merges = parse_merges(row.text_or("merges", "fused")),
+          .gradients = parse_precision(row.text("gradients"))};
+}
+
+strategy strategy_of(const published_row& row, const framework_profile& run_by) {
   return {.schedule = row.text("schedule"),
           .rows = static_cast<int>(row.integer("rows")),
           .cols = static_cast<int>(row.integer("cols")),
           .ulysses = static_cast<int>(row.integer("ulysses")),
           .tokens = parse_token_layout(row.text("tokens")),
           .kernel = row.text("kernel"),
-          .merges = parse_merges(row.text_or("merges", "fused")),
-          .gradients = parse_precision(row.text("gradients"))};
+          .merges = run_by.merges,
+          .partials = run_by.partials,
+          .gradients = run_by.gradients,
+          .launch = run_by.launch,
+          .copies = run_by.copies,
+          .waits = run_by.waits};
 }
 
 attention problem_of(const published_row& row) {
@@ -53,7 +67,8 @@ std::vector<std::vector<std::int64_t>> document_lists_of(const published_row& ro
 }
 
 double predicted_ms(const published_row& row, void (*change)(published_run&) = nullptr) {
-  published_run run{cluster_of(row, "pytorch"), problem_of(row), strategy_of(row)};
+  const auto run_by = framework_of(row);
+  published_run run{cluster_of(row, run_by.host), problem_of(row), strategy_of(row, run_by)};
   if (change) change(run);
   const auto& s = run.chosen;
   const int ranks = s.rows * s.cols * s.ulysses;

@@ -65,6 +65,14 @@ result usp_pcie() {
   return r;
 }
 
+result pytorch_layers() {
+  return measured_times("pytorch-layers",
+                        {"a layer begins when the one before has ended; they were run in a row"},
+                        {},
+                        {"the host's speed wandered: one layer took up to 1.7 times as long in one "
+                         "round of a hundred as in another"});
+}
+
 result magiattention() {
   return measured_times("magiattention", {}, {},
                         {"ring on 8 H100, forward, is 15 and 24 % too fast, which is not "
@@ -87,6 +95,8 @@ constexpr study table[] = {
      usp},
     {"usp-pcie", "Ulysses x ring on 4 A100 and 8 L20 without NVLink, forward",
      "github.com/feifeibear/long-context-attention", usp_pcie},
+    {"pytorch-layers", "ring and Ulysses of eager PyTorch on two H200, forward",
+     "measured with tests/gpu/pytorch.py, 28 November 2026", pytorch_layers},
     {"magiattention", "five schedules on 8 and 16 H100 and B200",
      "github.com/SandAI-org/MagiAttention cp_benchmark, digitised", magiattention},
     {"tensorrt-llm", "video generation on GB200 NVL72, Ring and Attention2D with Ulysses",

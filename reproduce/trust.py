@@ -146,6 +146,7 @@ class published:
             ("Attention2D's 5x on A100 and 9.4x on H100", self.errors("attention2d-a100", "attention2d-h100", where=lambda s: s == "headline")),
             ("Mesh-Attention on 256 GPUs (one number fitted)", self.errors("mesh")),
             ("ring-flash-attention, 8 A100 and 8 H800, packed documents too", self.errors("ring-flash-attention")),
+            ("eager PyTorch on two H200, ring and Ulysses (measured here)", self.errors("pytorch-layers")),
             ("MagiAttention's benchmark, 8 and 16 H100 and B200", self.errors("magiattention")),
             ("TensorRT-LLM on GB200 NVL72 (fitted on one GPU)", self.errors("tensorrt-llm")),
             ("USP on 8 A100: 128K tokens", self.errors("usp", where=long)),

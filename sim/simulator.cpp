@@ -56,8 +56,24 @@ std::vector<launch_list> launches_of(const placed_schedule& i, const symmetry& s
   return all;
 }
 
+/// A framework's host that waits: what it launches after communication that it waits for is launched later by as long.
+struct waiting_host {
+  std::size_t wait = 0;  ///< of those in the program, the first that is not over
+  picoseconds late = 0;  ///< than if it had launched ahead
+};
+
+/// The operations at whose end the host of a framework goes on.
+std::vector<std::uint32_t> waits_of(const placed_schedule& i) {
+  std::vector<std::uint32_t> waits;
+  for (std::uint32_t op = 0; op < i.program().program.size(); ++op) {
+    if (i.chosen().waits(i.program().program[op].kind)) waits.push_back(op);
+  }
+  return waits;
+}
+
 struct rank_state {
   kernel_run kernel;
+  waiting_host host;
   std::array<int, 3> communicating{};  ///< communication that holds multiprocessors, by transport
   picoseconds compute = 0;
   picoseconds end = 0;
@@ -75,7 +91,8 @@ class simulation {
         traffic_(i, symmetry_, programs_, options.record_links),
         ranks_(symmetry_.rank_of_class.size()),
         streams_(ranks_.size() * programs_.streams.size()),
-        launched_(launches_of(i, symmetry_, options)) {
+        launched_(launches_of(i, symmetry_, options)),
+        waits_(launched_.front().empty() ? std::vector<std::uint32_t>() : waits_of(i)) {
     events_.resize(streams_.size());
   }
 
@@ -152,18 +169,28 @@ class simulation {
     const auto& program = programs_.streams[s];
     if (state.busy || state.completed == program.size()) return nullptr;
     const auto& op = program[state.completed];
+    if (waits_before(r, op)) return nullptr;
     for (std::uint32_t other = 0; other < streams_of_rank(); ++other) {
       if (stream_of(r, other).completed < op.needs[other]) return nullptr;
     }
     return &op;
   }
 
+  /// The host has not come to it, and waits for something before it.
+  bool waits_before(std::uint32_t r, const stream_operation& op) const {
+    const auto wait = ranks_[r].host.wait;
+    return wait < waits_.size() && waits_[wait] < op.operation;
+  }
+
+  picoseconds launch_of(std::uint32_t r, const stream_operation& op) const {
+    return launched_[r].empty() ? 0 : launched_[r][op.operation] + ranks_[r].host.late;
+  }
+
   void start(std::uint32_t r, std::uint32_t s, const stream_operation& op) {
     auto& state = stream_of(r, s);
     state.busy = true;
-    const auto& launched = launched_[r];
-    state.awaits_launch = !launched.empty() && now_ < launched[op.operation];
-    if (state.awaits_launch) return events_.set(event_of(r, s), launched[op.operation]);
+    state.awaits_launch = now_ < launch_of(r, op);
+    if (state.awaits_launch) return events_.set(event_of(r, s), launch_of(r, op));
     state.started = now_;
     if (op.lane < 0) return start_local(r, s, op);
     // Of two that wait for the same the first launched starts first. In a run that starts idle both are launched by then, and
@@ -252,6 +279,11 @@ class simulation {
   void finish(std::uint32_t r, std::uint32_t s) {
     auto& rank = ranks_[r];
     auto& state = stream_of(r, s);
+    if (const auto op = current(r, s).operation;
+        rank.host.wait < waits_.size() && waits_[rank.host.wait] == op) {
+      rank.host.late = std::max(rank.host.late, now_ - launched_[r][op]);
+      ++rank.host.wait;
+    }
     if (s == compute_stream) rank.compute += now_ - state.started;
     if (options_.record && now_ > state.started) {
       rank.intervals.push_back(
@@ -375,6 +407,7 @@ class simulation {
   std::vector<rank_state> ranks_;
   std::vector<stream_state> streams_;  ///< by rank class, stream
   std::vector<launch_list> launched_;  ///< by rank class, operation; empty: long before
+  std::vector<std::uint32_t> waits_;   ///< operations, in the program's order
   index_heap<picoseconds> events_;     ///< by rank class, stream
   picoseconds now_ = 0;
   std::size_t done_ = 0, told_ = 0;  ///< operations

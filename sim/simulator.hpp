@@ -10,8 +10,8 @@
 //
 // Where a run starts on idle devices (strategy, start), its host launches the operations one after the
 // other, in the order of the program, or all at once as a graph, and none starts before it is
-// launched. So too where a framework's host is asked for (model/cost/host_time.hpp), each rank's by its own calls. Else the
-// host is ahead of the device.
+// launched. So too where a framework's host is asked for (model/cost/host_time.hpp), each rank's by its own calls; where it
+// waits for communication (strategy, waits) it goes on at its end. Else the host is ahead of the device.
 //
 // The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave
 // alike are simulated once (symmetry.hpp).

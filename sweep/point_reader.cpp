@@ -8,9 +8,10 @@
 namespace attnsim::sweep {
 namespace {
 
+/// A framework may bring its host.
 bool is_of_cluster(const std::string& key) {
   const auto* f = ask::find_field(key);
-  return f == nullptr || f->group == ask::field_group::cluster;
+  return f == nullptr || f->group == ask::field_group::cluster || key == "framework";
 }
 
 /// With the place in the specification instead of the field.

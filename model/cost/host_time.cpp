@@ -35,6 +35,12 @@ seconds of_local(const placed_schedule& i, std::size_t index, int rank) {
   }
 }
 
+/// Tensors that are copied into one buffer are one message.
+double messages(const placed_schedule& i, const operation& op) {
+  const bool joined = i.chosen().copies.joined != framework_copies::joining::none;
+  return joined ? 1 : static_cast<double>(op.reads.size());
+}
+
 seconds of_communication(const placed_schedule& i, const operation& op, int rank) {
   if (i.work().bytes_sent(op, rank) == byte_count()) return {};
   const auto& host = i.on().host;
@@ -47,7 +53,7 @@ seconds of_communication(const placed_schedule& i, const operation& op, int rank
     case op_kind::all_to_all:
       return tensors * host.all_to_all;
     default:
-      return host.exchange + tensors * host.exchanged_tensor;
+      return host.exchange + messages(i, op) * host.exchanged_tensor;
   }
 }
 

@@ -5,7 +5,7 @@
 //   accumulate       an addition for each gradient but the first
 //   copy             a copy a tensor but row statistics
 //   delta            nothing: the backward kernel's call does it
-//   shift, transpose an exchange, and each of its tensors
+//   shift, transpose an exchange, and each of its tensors; those that a framework joins are one
 //   collectives      a call a tensor
 //
 // A pass of an eager framework begins with an idle device: no operation starts before the host has come to it, one after the

@@ -16,6 +16,22 @@ constexpr name_table<precision, 2> precisions{
 
 }  // namespace
 
+bool host_waits::operator()(op_kind kind) const {
+  switch (kind) {
+    case op_kind::shift:
+    case op_kind::transpose:
+      return exchange;
+    case op_kind::all_gather:
+      return all_gather;
+    case op_kind::reduce_scatter:
+      return reduce_scatter;
+    case op_kind::all_to_all:
+      return all_to_all;
+    default:
+      return false;
+  }
+}
+
 std::string_view name_of(kv_order order) {
   return find_name(kv_orders, order);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/attention/tokens.hpp"
+#include "model/schedule/framework_copies.hpp"
 #include "model/schedule/launch_order.hpp"
 #include "model/schedule/run_start.hpp"
 #include "model/schedule/schedule.hpp"
@@ -29,6 +30,17 @@ enum class merge_kind {
   unfused,  ///< by a framework's operations one by one, each over whole tensors (update_out_and_lse of ring-flash-attention)
 };
 
+/// At the end of which communication a framework's host goes on, instead of launching ahead.
+struct host_waits {
+  bool exchange = false;  ///< shifts and transposes
+  bool all_gather = false;
+  bool reduce_scatter = false;
+  bool all_to_all = false;
+
+  bool operator()(op_kind) const;
+  friend bool operator==(const host_waits&, const host_waits&) = default;
+};
+
 struct strategy {
   std::string schedule = "ring";
   int rows = 0;  ///< R, ranks that share keys and values; 0: chosen by the schedule
@@ -46,6 +58,8 @@ struct strategy {
   precision partials = precision::storage;   ///< partial outputs on the wire
   precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
   launch_order launch = launch_order::communication_first;
+  framework_copies copies;
+  host_waits waits;
   run_start start = run_start::in_sequence;
   double block_cost = 0;  ///< time of one block of a tile over that of one query chunk's transfer
 };

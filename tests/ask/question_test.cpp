@@ -48,6 +48,7 @@ const std::vector<std::pair<std::string, std::string>> samples{
     {"launch-order", "compute-first"},
     {"partials", "fp32"},
     {"gradients", "fp32"},
+    {"framework", "megatron"},
     {"by", "analytic"},
 };
 
@@ -89,6 +90,9 @@ TEST(fields, say_what_is_wrong_with_a_value) {
                "by: 'magic': expected one of: simulation, analytic");
   EXPECT_ERROR(set(q, "by", "analitic"), input_error,
                "by: 'analitic': expected one of: simulation, analytic; did you mean analytic?");
+  EXPECT_ERROR(set(q, "framework", "jax"), input_error,
+               "framework: 'jax': expected a file or one of: megatron, ring-flash-attention, "
+               "torchtitan, usp, vllm");
   EXPECT_ERROR(set(q, "documents", "64K*9999999999"), input_error,
                "documents: '64K*9999999999': expected at most 65536 documents");
 }
@@ -108,7 +112,7 @@ TEST(fields, have_their_choices) {
     }
     for (const auto& choice : choices) EXPECT_NO_THROW(set(q, f, choice)) << f.name;
   }
-  EXPECT_EQ(with_choices, 17);
+  EXPECT_EQ(with_choices, 18);
   EXPECT_THAT(find_field("pass")->choices(),
               testing::ElementsAre("forward", "backward", "both", "recompute"));
 }
@@ -194,6 +198,48 @@ TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
                std::string("merges: 'unfused'") + all_but_ulysses + ", helix, dcp, dcp-a2a");
   q.schedule = "ring";
   EXPECT_EQ(strategy_of(q, attention{}).merges, merge_kind::unfused);
+}
+
+TEST(question, runs_as_a_framework_does_where_nothing_else_is_given) {
+  question q{.cluster = "dgx-h100", .framework = "torchtitan"};
+  const auto titan = strategy_of(q, attention{});
+  EXPECT_EQ(titan.merges, merge_kind::unfused);
+  EXPECT_EQ(titan.gradients, precision::fp32);
+  EXPECT_EQ(titan.copies, (framework_copies{.joined = framework_copies::joining::every}));
+  EXPECT_EQ(cluster_of(q).host.name, "pytorch");
+  q.merges = merge_kind::fused;
+  EXPECT_EQ(strategy_of(q, attention{}).merges, merge_kind::fused);
+  q = {.cluster = "dgx-h100", .framework = "vllm"};
+  EXPECT_EQ(cluster_of(q).host.name, "");
+  q.overrides.host = "pytorch";
+  EXPECT_EQ(cluster_of(q).host.name, "pytorch");
+  EXPECT_EQ(plan_of(q, attention{}, 4, {}).fixed.copies, (framework_copies{.gathered = true}));
+}
+
+/// What it merges or sends is no question of a schedule that does not.
+TEST(question, a_framework_goes_with_every_schedule) {
+  for (const auto& one : algorithms()) {
+    const question q{.schedule = one.name, .framework = "torchtitan"};
+    EXPECT_NO_THROW(strategy_of(q, attention{})) << one.name;
+  }
+}
+
+TEST(question, warns_of_what_the_framework_cannot_run) {
+  question q{.cluster = "dgx-h100",
+             .ranks = 8,
+             .sequence = 8192,
+             .heads = 8,
+             .mask = mask_kind::causal,
+             .schedule = "mesh",
+             .framework = "megatron"};
+  EXPECT_THAT(predict(q, cluster_of(q)).warnings,
+              testing::Contains("megatron has no mesh; offers ring (p2p), allgather, ulysses (a2a) "
+                                "and usp (a2a+p2p)"));
+  q.schedule = "allgather";
+  q.framework = "torchtitan";
+  q.tokens = token_layout::zigzag;
+  EXPECT_THAT(predict(q, cluster_of(q)).warnings,
+              testing::Not(testing::Contains(testing::StartsWith("torchtitan"))));
 }
 
 TEST(question, transposes_keys_of_striped_tokens_on_square_grids) {

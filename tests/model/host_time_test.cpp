@@ -50,6 +50,14 @@ TEST(host_time, ring_forward) {
   EXPECT_NEAR(launches(ring_of(3, merge_kind::fused), 3, pass_kind::forward), calls + 2e-6, 1e-12);
 }
 
+TEST(host_time, tensors_that_a_framework_joins_are_one_message) {
+  auto s = ring_of(3);
+  s.copies.joined = framework_copies::joining::first;
+  const double copies = 2e-5;  // of K and V
+  EXPECT_NEAR(launches(s, 3, pass_kind::forward), 2 * (1e-4 + 1e-3) + 3e-9 + 1e-5 + 2e-7 + copies,
+              1e-12);
+}
+
 // K and V move twice, their gradients three times. Of three kernels the first's dQ is copied to fp32, the later two's added;
 // the later two's dK and dV are added to those that arrive. At the end dQ, dK and dV are copied.
 TEST(host_time, ring_backward) {

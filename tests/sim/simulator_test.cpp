@@ -212,6 +212,41 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   EXPECT_EQ(end(launch_order::compute_first), end(launch_order::communication_first));
 }
 
+// A ring of two by a host: what comes after the exchange is launched at its end if the host waits for it, and takes no time.
+TEST(simulator, a_host_that_waits_for_communication_launches_the_rest_at_its_end) {
+  auto c = star(2, "", instant_device);
+  c.host = {.name = "h",
+            .attention = seconds(1e-3),
+            .add = seconds(2e-3),
+            .copy = seconds(3e-3),
+            .exchange = seconds(1e-2)};
+  const auto end = [&](host_waits waits) {
+    auto s = ring(2);
+    s.waits = waits;
+    return simulate(placed_schedule(c, ring_problem(2), s, pass_kind::forward)).duration().value();
+  };
+  const double transfer = 67108864 / 50e9 + 2e-6;
+  const double rest = 1e-3 + (1e-3 + 2e-3) + 3e-3;  // a kernel, another and its merge, the copy
+  EXPECT_NEAR(end({}), 1e-2 + rest, 1e-9);
+  EXPECT_NEAR(end({.all_gather = true}), 1e-2 + rest, 1e-9);
+  EXPECT_NEAR(end({.exchange = true}), 1e-2 + transfer + rest, 1e-9);
+}
+
+// Backward the host waits twice.
+TEST(simulator, a_host_waits_for_every_such_call) {
+  auto c = star(2, "", instant_device);
+  c.host = {.name = "h", .attention_backward = seconds(1e-3), .exchange = seconds(1e-2)};
+  auto s = ring(2);
+  const auto ahead = [&] {
+    return simulate(placed_schedule(c, ring_problem(2), s, pass_kind::backward)).duration().value();
+  };
+  const double transfer = 67108864 / 50e9 + 2e-6;
+  const double launches = 3 * 1e-2 + 2 * 1e-3;
+  EXPECT_NEAR(ahead(), launches + transfer, 1e-9);
+  s.waits.exchange = true;
+  EXPECT_NEAR(ahead(), launches + 3 * transfer, 1e-9);
+}
+
 // 15 hops over two links of 1e6 s are more than the clock's 9.2e6 s, and so is one transfer at a byte per second.
 TEST(simulator, refuses_what_takes_longer_than_its_clock_counts) {
   const auto message = [](const std::string& time) {

@@ -224,6 +224,7 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   program.whole_queries = find_algorithm(s.schedule).whole_queries;
   program =
       with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses), s.tensor_parallel);
+  program = with_framework_copies(std::move(program), s.copies, a);
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
                                                  : program;
 }
