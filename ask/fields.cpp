@@ -292,26 +292,6 @@ const field* find_field(std::string_view name) {
   return found == std::end(table) ? nullptr : found;
 }
 
-namespace {
-
-void require_choice(const field& f, const std::string& text) {
-  if (f.choices == nullptr || f.is_open) return;
-  const auto choices = f.choices();
-  if (std::find(choices.begin(), choices.end(), text) == choices.end())
-    throw std::invalid_argument(expected_one_of(text, choices));
-}
-
-}  // namespace
-
-void set(question& q, const field& f, const std::string& text) {
-  try {
-    require_choice(f, text);
-    f.read(q, text);
-  } catch (const std::invalid_argument& e) {
-    throw input_error(asked(std::string(f.name)), text, e.what());
-  }
-}
-
 void set(question& q, std::string_view name, const std::string& text) {
   set(q, *find_field(name), text);
 }

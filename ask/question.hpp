@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ask/field.hpp"
 #include "ask/planner.hpp"
 #include "ask/predict.hpp"
 #include "model/attention/attention.hpp"
@@ -61,31 +62,13 @@ struct question {
   prediction_method by = prediction_method::simulation;
 };
 
-enum class field_group { cluster, attention, strategy, reading };
-
-/// A row of the table: what views need to ask for a value and to show it.
-struct field {
-  std::string_view name;  ///< "kv-heads"
-  field_group group;
-  std::string_view means;
-  std::string_view usual;  ///< the default, as it is written; empty: see `means`
-  /// Throws std::invalid_argument that says what is expected, or an error of its own.
-  void (*read)(question&, const std::string& text);
-  /// As `read` takes it; empty: not given, or as usual.
-  std::string (*write)(const question&);
-  /// A switch is true or false; a list takes one more value at each reading.
-  enum class form { value, on_off, list } is = form::value;
-  std::vector<std::string> (*choices)() = nullptr;  ///< values that have a name; null: none
-  bool is_open = false;                             ///< takes others too, such as a file
-};
+using field = field_of<question>;
 
 std::span<const field> fields();
 
 /// Null for an unknown name.
 const field* find_field(std::string_view name);
 
-/// Reads the text of one value. Throws input_error about the field.
-void set(question&, const field&, const std::string& text);
 void set(question&, std::string_view name, const std::string& text);
 
 /// The same by a field's name or, by its path, a key of the cluster file; "cluster" is the cluster's name.

@@ -1,7 +1,6 @@
 #include "cli/flags.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "model/topology_files.hpp"
 
@@ -12,32 +11,13 @@ constexpr const char* quiet_means = "no progress and no notes on stderr";
 
 }  // namespace
 
-void add_field(CLI::App& app, ask::question& q, const ask::field& f) {
-  const std::string flag = "--" + std::string(f.name), means(f.means);
-  switch (f.is) {
-    case ask::field::form::value:
-      app.add_option_function<std::string>(
-             flag, [&q, &f](const std::string& text) { set(q, f, text); }, means)
-          ->default_str(std::string(f.usual));
-      break;
-    case ask::field::form::on_off:
-      app.add_flag_callback(
-          flag, [&q, &f] { set(q, f, "true"); }, means);
-      break;
-    case ask::field::form::list:
-      app.add_option_function<std::vector<std::string>>(
-             flag,
-             [&q, &f](const std::vector<std::string>& all) {
-               for (const auto& text : all) set(q, f, text);
-             },
-             means)
-          ->allow_extra_args(false);
-  }
+void add_cluster_name(CLI::App& app, std::string& name) {
+  app.add_option("CLUSTER", name, "a shipped cluster (attnsim topology list) or a file")
+      ->required();
 }
 
 void add_cluster(CLI::App& app, ask::question& q) {
-  app.add_option("CLUSTER", q.cluster, "a shipped cluster (attnsim topology list) or a file")
-      ->required();
+  add_cluster_name(app, q.cluster);
   add_fields(app, q, ask::field_group::cluster);
 }
 

@@ -13,10 +13,36 @@
 
 namespace attnsim::cli {
 
-/// CLUSTER, and a flag for each field of the group.
+/// CLUSTER.
+void add_cluster_name(CLI::App&, std::string& name);
+
+/// The same, and a flag for each field of the group.
 void add_cluster(CLI::App&, ask::question&);
 
-void add_field(CLI::App&, ask::question&, const ask::field&);
+template <typename Question>
+void add_field(CLI::App& app, Question& q, const ask::field_of<Question>& f) {
+  using form = typename ask::field_of<Question>::form;
+  const std::string flag = "--" + std::string(f.name), means(f.means);
+  switch (f.is) {
+    case form::value:
+      app.add_option_function<std::string>(
+             flag, [&q, &f](const std::string& text) { set(q, f, text); }, means)
+          ->default_str(std::string(f.usual));
+      break;
+    case form::on_off:
+      app.add_flag_callback(
+          flag, [&q, &f] { set(q, f, "true"); }, means);
+      break;
+    case form::list:
+      app.add_option_function<std::vector<std::string>>(
+             flag,
+             [&q, &f](const std::vector<std::string>& all) {
+               for (const auto& text : all) set(q, f, text);
+             },
+             means)
+          ->allow_extra_args(false);
+  }
+}
 
 /// A flag for each field of the group but those left out.
 void add_fields(CLI::App&, ask::question&, ask::field_group,

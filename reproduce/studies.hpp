@@ -36,5 +36,8 @@ result measured_times(const std::string& table, std::vector<std::string> assumpt
 result tensorrt_llm();
 result flash_attention();
 result nccl_tests();
+result products();
+result nemo_steps();
+result torchtitan_steps();
 
 }  // namespace attnsim::reproduce

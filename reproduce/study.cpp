@@ -105,6 +105,13 @@ constexpr study table[] = {
      "github.com/Dao-AILab/flash-attention assets", flash_attention},
     {"nccl-tests", "plateaus of NCCL collectives on A100, H100, H200 and B200",
      "publications named in reproduce/published/nccl-tests.csv", nccl_tests},
+    {"products", "matrix products and a transformer's layer on one H200",
+     "measured, tests/gpu/products.py", products},
+    {"nemo-steps",
+     "training steps of Llama 2 7B on 4 to 1,024 H100, with context parallelism and without",
+     "NVIDIA NeMo framework user guide 24.12, long sequence performance", nemo_steps},
+    {"torchtitan-steps", "training steps of Llama 3.1 8B on 8 H100, with memory",
+     "github.com/pytorch/torchtitan benchmarks/llama3_h100_202412", torchtitan_steps},
 };
 
 }  // namespace

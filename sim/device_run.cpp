@@ -84,6 +84,7 @@ class runner {
       done += end_finished();
     }
     result_.time = seconds(now_);
+    note_last_wait();
     return std::move(result_);
   }
 
@@ -129,6 +130,15 @@ class runner {
         latest = other;
     }
     const auto kind = operations_[latest < 0 ? number : static_cast<std::size_t>(latest)].kind;
+    result_.waits[static_cast<std::size_t>(kind)] += seconds(idle);
+  }
+
+  void note_last_wait() {
+    const double idle = now_ - computed_until_;
+    if (idle <= 0) return;
+    const auto last =
+        std::max_element(result_.end.begin(), result_.end.end()) - result_.end.begin();
+    const auto kind = operations_[static_cast<std::size_t>(last)].kind;
     result_.waits[static_cast<std::size_t>(kind)] += seconds(idle);
   }
 

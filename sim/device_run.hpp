@@ -25,8 +25,9 @@ struct device_operation {
 struct device_run {
   std::vector<seconds> start, end;  ///< by operation
   seconds time;
-  std::vector<seconds> busy;   ///< the compute stream, by kind of its operations
-  std::vector<seconds> waits;  ///< the compute stream idle, by kind of what it waited for
+  std::vector<seconds> busy;  ///< the compute stream, by kind of its operations
+  std::vector<seconds>
+      waits;  ///< the compute stream idle, by kind of what it waited for; at the end, of what ended last
 };
 
 /// `kinds`: how many there are. Throws std::logic_error when operations wait for each other.

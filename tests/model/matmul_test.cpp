@@ -25,9 +25,9 @@ TEST(product_time, of_whole_waves_is_operations_over_the_highest_rate) {
 }
 
 TEST(product_time, of_part_of_a_wave_takes_narrower_tiles) {
-  // 110 tiles: 2 waves, of 220 half tiles 3, each 7/6 as slow
+  // 110 tiles: 2 waves; of 440 quarter tiles 5, of halves of their loops 9
   EXPECT_NEAR(product_time(round_device(), {1281, 2560, 1000}, product_type::half).value(),
-              3 * 7.0 / 6 * 6.5536e-6, 1e-12);
+              9 * 13.1072e-6 / 8, 1e-12);
 }
 
 TEST(product_time, of_short_loops_is_their_beginning_and_end_too) {
@@ -36,6 +36,8 @@ TEST(product_time, of_short_loops_is_their_beginning_and_end_too) {
   const matrix_product p{1280, 2560, 1000};
   EXPECT_DOUBLE_EQ(product_time(d, p, product_type::half).value(),
                    2 * p.operations().value() / 500e12);
+  EXPECT_DOUBLE_EQ(product_time(d, p, product_type::fp8).value(),
+                   3 * p.operations().value() / 1000e12);
 }
 
 TEST(product_time, of_few_rows_is_the_memory_s) {

@@ -60,6 +60,13 @@ TEST(device_run, waits_are_for_the_latest_of_what_is_needed) {
   EXPECT_DOUBLE_EQ(run.time.value(), 8);
 }
 
+TEST(device_run, what_ends_last_is_waited_for) {
+  const auto t = over_link();
+  const device_operation ops[] = {{.work = seconds(2)},
+                                  {.kind = 1, .stream = 1, .transfer = &t, .buffer_bytes = 6}};
+  EXPECT_DOUBLE_EQ(run_alike(slowed(1), ops, 2).waits[1].value(), 4);
+}
+
 TEST(device_run, a_transfer_of_one_device_takes_no_time) {
   const group_transfer none;
   const device_operation ops[] = {{.stream = 1, .transfer = &none, .buffer_bytes = 6},

@@ -1,0 +1,466 @@
+#include "ask/step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "model/cost/kernel.hpp"
+#include "model/cost/matmul.hpp"
+#include "model/step/pipeline.hpp"
+
+namespace attnsim::ask {
+namespace {
+
+/// Sequences and micro-batches of a data-parallel rank.
+struct batch_split {
+  std::int64_t global = 0;
+  int micro_batches = 0;
+};
+
+sharding sharding_of(const step_question& q) {
+  return q.shard.value_or(sharding::none);
+}
+
+degrees degrees_of(const step_question& q, int ranks) {
+  const auto tensor = q.tensor.value_or(1), context = q.context.value_or(1),
+             pipeline = q.pipeline.value_or(1);
+  const auto others = tensor * context * pipeline;
+  const auto data = q.data.value_or(std::max<std::int64_t>(1, ranks / others));
+  if (others * data != ranks) {
+    throw infeasible(asked(q.data ? "dp" : "tp"), std::to_string(q.data ? data : tensor),
+                     fmt::format("tp x cp x pp x dp is {} x {} x {} x {}, of {} ranks; feasible: "
+                                 "degrees whose product is the ranks, or another number of ranks",
+                                 tensor, context, pipeline, data, ranks));
+  }
+  return {.tensor = static_cast<int>(tensor),
+          .context = static_cast<int>(context),
+          .data = static_cast<int>(data),
+          .pipeline = static_cast<int>(pipeline),
+          .expert = static_cast<int>(q.expert.value_or(1)),
+          .chunks = static_cast<int>(q.chunks.value_or(1))};
+}
+
+void check_model(const step_question& q, const degrees& cut, const transformer& t) {
+  if (cut.pipeline * cut.chunks > t.layers) {
+    throw infeasible(
+        asked(cut.chunks > 1 ? "vp" : "pp"),
+        std::to_string(cut.chunks > 1 ? cut.chunks : cut.pipeline),
+        fmt::format("{} has {} layers; feasible: pp x vp up to {}", t.name, t.layers, t.layers));
+  }
+  if (cut.chunks > 1 && cut.pipeline == 1)
+    throw input_error(asked("vp"), std::to_string(cut.chunks), "expected with pp of at least 2");
+  if (t.experts == 0 && cut.expert > 1) {
+    throw input_error(asked("ep"), std::to_string(cut.expert),
+                      fmt::format("expected 1: {} has no experts", t.name));
+  }
+  if (t.experts > 0 && (t.experts % cut.expert != 0 || cut.stage_ranks() % cut.expert != 0)) {
+    throw infeasible(
+        asked("ep"), std::to_string(cut.expert),
+        fmt::format("{} has {} experts, a stage {} ranks; feasible: divisors of both, such as {}",
+                    t.name, t.experts, cut.stage_ranks(), std::gcd(t.experts, cut.stage_ranks())));
+  }
+  if (q.task == step_task::prefill && cut.chunks > 1)
+    throw input_error(asked("vp"), std::to_string(cut.chunks), "expected 1 for a prefill");
+}
+
+batch_split batch_of(const step_question& q, const degrees& cut) {
+  const auto unit = q.sequences() * cut.data;
+  const auto global = q.global_batch.value_or(unit);
+  if (global % unit != 0) {
+    throw infeasible(asked("global-batch"), std::to_string(global),
+                     fmt::format("expected a multiple of micro-batch x dp, {} x {}; feasible: {}",
+                                 q.sequences(), cut.data, (global / unit + 1) * unit));
+  }
+  constexpr std::int64_t most = 1 << 20;
+  if (global / unit > most) {
+    throw input_error(asked("global-batch"), std::to_string(global),
+                      fmt::format("expected at most {} micro-batches", most));
+  }
+  return {global, static_cast<int>(global / unit)};
+}
+
+layer_setting setting_of(const step_question& q, const degrees& cut, const transformer& t) {
+  const auto tokens = q.base.sequence.value_or(0) * q.sequences();
+  if (tokens % (cut.context * cut.tensor) != 0) {
+    throw infeasible(
+        asked("seq"), std::to_string(*q.base.sequence),
+        fmt::format("expected a multiple of cp x tp, {} x {}", cut.context, cut.tensor));
+  }
+  return {.model = t,
+          .cut = cut,
+          .tokens = tokens / cut.context,
+          .linear = q.dtype == step_type::fp8_linear ? product_type::fp8 : product_type::half,
+          .recomputed = q.task == step_task::prefill ? recomputation::none
+                                                     : q.recompute.value_or(recomputation::none),
+          .overlaps_tensor = q.tensor_overlap,
+          .fused = !q.eager,
+          .adds_gradients = sharding_of(q) != sharding::parameters,
+          .expert_skew = q.expert_skew};
+}
+
+question attention_question(const step_question& q) {
+  auto asked_attention = q.base;
+  asked_attention.tensor_parallel = q.tensor.value_or(1);
+  return asked_attention;
+}
+
+attention problem_with(const attention& shape, const step_question& q) {
+  auto a = shape;
+  a.sequence = *q.base.sequence;
+  a.prefix = q.base.prefix;
+  a.batch = q.sequences();
+  return a;
+}
+
+/// Attention of both kinds of layers, and what a layer takes of it on average.
+struct layers_attention {
+  const prediction* full = nullptr;
+  attention_cost mean;
+  double buffers = 0;  ///< bytes
+};
+
+void add_share(attention_cost& mean, const prediction& p, double share) {
+  for (const auto& pass : p.passes) {
+    const auto index = pass.pass == pass_kind::backward ? 1 : 0;
+    mean.time[index] += share * pass.time.value();
+    mean.sent_bytes[index] += share * static_cast<double>(pass.most_bytes_sent.value());
+  }
+}
+
+layers_attention attention_of(const step_question& q, const degrees& cut, const transformer& t,
+                              known_parts& known) {
+  const auto asked_attention = attention_question(q);
+  const auto pass = q.task == step_task::prefill ? pass_kind::forward : pass_kind::both;
+  const int ranks = cut.tensor * cut.context;
+  const auto predicted = [&](const attention& shape) -> const prediction& {
+    const auto a = problem_with(shape, q);
+    return known.attention(a, strategy_of(asked_attention, a), ranks, pass, q.base.by);
+  };
+  layers_attention result;
+  result.full = &predicted(t.shape);
+  const double limited = static_cast<double>(t.limited_layers) / t.layers;
+  add_share(result.mean, *result.full, 1 - limited);
+  if (limited > 0) add_share(result.mean, predicted(t.limited), limited);
+  for (const auto& one : result.full->passes) {
+    result.buffers = std::max(result.buffers, static_cast<double>(one.memory.working.value() +
+                                                                  one.memory.scratch.value()));
+  }
+  return result;
+}
+
+/// Layers of each virtual stage: as even as they go, the first ones have more.
+std::vector<int> stage_layers(const degrees& cut, int layers) {
+  const int stages = cut.pipeline * cut.chunks;
+  std::vector<int> counts(static_cast<std::size_t>(stages), layers / stages);
+  for (int i = 0; i < layers % stages; ++i) ++counts[static_cast<std::size_t>(i)];
+  return counts;
+}
+
+/// The passes over each virtual stage by what they go to.
+struct stage_parts {
+  std::vector<part_times> forward, backward, first_forward, last_backward;
+};
+
+class step_run {
+ public:
+  step_run(const step_question& q, const step_costs& costs, const layer_setting& s,
+           int micro_batches)
+      : q_(q),
+        costs_(costs),
+        setting_(s),
+        micro_batches_(micro_batches),
+        counts_(stage_layers(s.cut, s.model.layers)) {}
+
+  /// Of the rank that is busy longest; they add up to the step's time.
+  part_times parts(double scale = 1) const {
+    return q_.task == step_task::prefill ? prefill(scale) : train(scale);
+  }
+
+  held_layers held(int rank) const {
+    const auto& cut = setting_.cut;
+    held_layers h{.embedding = rank == 0, .loss = rank == cut.pipeline - 1};
+    for (int c = 0; c < cut.chunks; ++c)
+      h.layers += counts_[static_cast<std::size_t>(c * cut.pipeline + rank)];
+    const auto chunks = chunks_in_flight(cut.pipeline, cut.chunks, micro_batches_, rank);
+    h.layers_in_flight = static_cast<double>(h.layers) / cut.chunks * chunks;
+    return h;
+  }
+
+ private:
+  part_times pass_over(std::size_t stage, pass_kind pass, beside data, double scale) const {
+    auto total = costs_.layers(pass, counts_[stage], data, scale);
+    if (stage == 0) total = total + costs_.embedding(pass);
+    const bool last = stage + 1 == counts_.size();
+    if (last && q_.task == step_task::train) total = total + costs_.loss(pass);
+    return total;
+  }
+
+  /// Equal stages are run once.
+  std::vector<part_times> passes(pass_kind pass, beside data, double scale) const {
+    std::vector<part_times> all;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const bool as_before = i > 1 && i + 1 < counts_.size() && counts_[i] == counts_[i - 1];
+      all.push_back(as_before ? all.back() : pass_over(i, pass, data, scale));
+    }
+    return all;
+  }
+
+  stage_parts stages(double scale) const {
+    const auto shard = sharding_of(q_);
+    const bool every = shard == sharding::parameters;
+    const bool reduces = every || shard == sharding::gradients;
+    stage_parts p;
+    p.forward = passes(pass_kind::forward, {.gathers = every}, scale);
+    p.first_forward = shard == sharding::optimizer || shard == sharding::gradients
+                          ? passes(pass_kind::forward, {.gathers = true}, scale)
+                          : p.forward;
+    p.backward = passes(pass_kind::backward, {.gathers = every, .reduces = reduces}, scale);
+    p.last_backward = reduces ? p.backward : passes(pass_kind::backward, {.reduces = true}, scale);
+    const auto tables = setting_.model.embedding_parameters() / setting_.cut.tensor;
+    p.last_backward.front() = p.last_backward.front() + costs_.exposed_reduction(tables);
+    return p;
+  }
+
+  static std::vector<seconds> times_of(const std::vector<part_times>& parts) {
+    std::vector<seconds> times;
+    for (const auto& p : parts) times.emplace_back(sum_of(p));
+    return times;
+  }
+
+  part_times train(double scale) const {
+    const auto& cut = setting_.cut;
+    const auto p = stages(scale);
+    const auto run = run_pipeline(cut.pipeline, cut.chunks, micro_batches_,
+                                  {.forward = times_of(p.forward),
+                                   .backward = times_of(p.backward),
+                                   .first_forward = times_of(p.first_forward),
+                                   .last_backward = times_of(p.last_backward),
+                                   .send = costs_.send()});
+    part_times total{};
+    for (int c = 0; c < cut.chunks; ++c) {
+      const auto i = static_cast<std::size_t>(c * cut.pipeline + run.slowest);
+      total = total + p.first_forward[i] + p.last_backward[i] +
+              (micro_batches_ - 1) * (p.forward[i] + p.backward[i]);
+    }
+    total[static_cast<std::size_t>(step_part::bubble)] += run.bubble().value();
+    const auto h = held(run.slowest);
+    return total + costs_.optimizer(parameters_of(setting_, h),
+                                    h.layers * expert_parameters_a_rank(setting_));
+  }
+
+  /// A batch's micro-batches follow each other through the stages; the last one's first tokens end it.
+  part_times prefill(double scale) const {
+    const auto stages = passes(pass_kind::forward, {}, scale);
+    part_times total{}, longest{};
+    for (const auto& stage : stages) {
+      total = total + stage;
+      if (sum_of(stage) > sum_of(longest)) longest = stage;
+    }
+    total = total + (micro_batches_ - 1) * longest;
+    total[static_cast<std::size_t>(step_part::bubble)] +=
+        (setting_.cut.pipeline - 1) * costs_.send().value();
+    return total + costs_.logits_of(static_cast<double>(q_.sequences()));
+  }
+
+  const step_question& q_;
+  const step_costs& costs_;
+  const layer_setting& setting_;
+  int micro_batches_;
+  std::vector<int> counts_;
+};
+
+double cached_bytes(const step_question& q, const layer_setting& s) {
+  const double tokens = static_cast<double>((*q.base.sequence + q.base.prefix) * q.sequences());
+  return 2 * 2 * tokens / s.cut.context * static_cast<double>(s.model.key_width()) / s.cut.tensor;
+}
+
+/// By pipeline rank.
+std::vector<step_memory> memory_by_rank(const step_question& q, const step_run& run,
+                                        const layer_setting& s, int micro_batches,
+                                        double attention_buffers) {
+  std::vector<step_memory> all;
+  for (int rank = 0; rank < s.cut.pipeline; ++rank) {
+    auto held = run.held(rank);
+    held.attention_buffers = attention_buffers;
+    all.push_back(q.task == step_task::prefill
+                      ? memory_of_prefill(s, held, cached_bytes(q, s) * micro_batches)
+                      : memory_of(s, sharding_of(q), held));
+  }
+  return all;
+}
+
+void use_memory(step_answer& a, const std::vector<step_memory>& by_rank, const cluster& c) {
+  for (const auto& m : by_rank) {
+    if (a.peak_by_rank.empty() || m.total() > a.memory.total()) {
+      a.memory = m;
+      a.memory_rank = static_cast<int>(a.peak_by_rank.size());
+    }
+    a.peak_by_rank.push_back(m.total());
+  }
+  const double room = static_cast<double>(c.device.memory.value());
+  a.feasible = a.memory.total() <= room;
+  if (a.feasible) return;
+  const std::pair<const char*, double> kinds[] = {
+      {"parameters", a.memory.parameters}, {"gradients", a.memory.gradients},
+      {"optimizer", a.memory.optimizer},   {"activations", a.memory.activations},
+      {"buffers", a.memory.buffers},       {"workspace", a.memory.workspace}};
+  const auto* most = std::max_element(std::begin(kinds), std::end(kinds),
+                                      [](auto& x, auto& y) { return x.second < y.second; });
+  a.warnings.push_back(fmt::format(
+      "out of memory: needs {} of the device's {} on pipeline rank {}, most of it {} ({})",
+      to_string(byte_count(static_cast<std::int64_t>(a.memory.total()))),
+      to_string(c.device.memory), a.memory_rank, most->first,
+      to_string(byte_count(static_cast<std::int64_t>(most->second)))));
+}
+
+void use_time(step_answer& a, const step_run& run, const transformer& t, const cluster& c,
+              step_detail detail) {
+  a.parts = run.parts();
+  const double time = sum_of(a.parts);
+  a.time = seconds(time);
+  const double tokens = static_cast<double>(a.global_batch) * static_cast<double>(a.sequence);
+  a.tokens_a_second = tokens / time / a.cut.ranks();
+  const double forward_share = a.task == step_task::prefill ? 1.0 / 3 : 1;
+  a.model_rate =
+      flop_rate(forward_share * model_operations_a_token(t, a.sequence) * a.tokens_a_second);
+  a.utilisation = a.model_rate.value() / c.device.peak_half.value();
+  constexpr double scales[] = {0.5, 0.25, 0};
+  for (std::size_t i = 0; i < 3 && detail == step_detail::all; ++i)
+    a.speedup_of_attention[i] = time / sum_of(run.parts(scales[i]));
+  const auto most = std::max_element(a.parts.begin(), a.parts.end());
+  const auto part = static_cast<step_part>(most - a.parts.begin());
+  a.bottleneck = {std::string(name_of(part)),
+                  part == step_part::attention ? a.attention.bottleneck.kind : c.device.name,
+                  *most / time};
+}
+
+/// By the profile's stated uncertainties: of attention as predicted, of all else by its kind.
+void use_interval(step_answer& a, const cluster& c) {
+  const auto& u = c.device.uncertainty;
+  const double computed = a.part(step_part::products) + a.part(step_part::elementwise) +
+                          a.part(step_part::optimizer) + a.part(step_part::bubble);
+  const double moved =
+      a.part(step_part::tensor) + a.part(step_part::expert) + a.part(step_part::data);
+  const double doubt = computed * u.compute + moved * u.communication;
+  const double attention = a.part(step_part::attention);
+  a.low = a.time - seconds(doubt + attention * (1 - a.attention.low / a.attention.time));
+  a.high = a.time + seconds(doubt + attention * (a.attention.high / a.attention.time - 1));
+}
+
+void add_warnings(step_answer& a, const cluster& c) {
+  for (const auto& warning : a.attention.warnings) {
+    const bool about_layer =
+        warning.starts_with("attention alone") || warning.starts_with("needs ");
+    if (!about_layer) a.warnings.push_back(warning);
+  }
+  if (!c.device.matmul.assumed.empty())
+    a.warnings.push_back(
+        fmt::format("matrix products on {}: assumed: {}", c.device.name, c.device.matmul.assumed));
+  if (a.dtype == step_type::fp8_linear && c.device.peak_fp8 <= flop_rate())
+    a.warnings.push_back(fmt::format("{} has no fp8 products: they are as bf16's", c.device.name));
+}
+
+/// Operations of the pipeline rank's products and attention in a micro-batch's passes, at the highest rates.
+double least_seconds(const step_question& q, const layer_setting& s, const cluster& c) {
+  const auto products = [&](const std::vector<layer_operation>& list) {
+    double total = 0;
+    for (const auto& op : list) {
+      if (op.work == layer_work::product)
+        total += op.product.operations().value() / highest_product_rate(c.device, op.type).value();
+    }
+    return total;
+  };
+  const auto a = problem_with(s.model.shape, q);
+  const auto limited = problem_with(s.model.limited, q);
+  const double windows = static_cast<double>(s.model.limited_layers) / s.model.layers;
+  const auto attention = [&](pass_kind pass) {
+    const auto rate = highest_rate(c.device, c.device.kernel(q.base.kernel), data_type::bf16, pass);
+    const auto work = (1 - windows) * useful_operations(a, pass).value() +
+                      windows * useful_operations(limited, pass).value();
+    return work / rate.value() / (s.cut.tensor * s.cut.context);
+  };
+  double layer = products(forward_operations(s)) + attention(pass_kind::forward);
+  if (q.task == step_task::train) {
+    layer += products(backward_operations(s)) + attention(pass_kind::backward);
+    if (s.recomputed == recomputation::full) layer += attention(pass_kind::forward);
+  }
+  return layer * s.model.layers / s.cut.pipeline;
+}
+
+}  // namespace
+
+step_bound bound_of(const step_question& q, const cluster& c, const transformer& t) {
+  const auto cut = degrees_of(q, ranks_of(q.base, c));
+  check_model(q, cut, t);
+  const auto batch = batch_of(q, cut);
+  const auto setting = setting_of(q, cut, t);
+  known_parts known(c);
+  const step_costs costs(c, setting, sharding_of(q), {}, known);
+  const step_run run(q, costs, setting, batch.micro_batches);
+  step_bound bound;
+  for (const auto& m : memory_by_rank(q, run, setting, batch.micro_batches, 0))
+    bound.memory = std::max(bound.memory, m.total());
+  double speed = 0;
+  for (const double one : c.device_speed) speed = std::max(speed, one);
+  const double passes = batch.micro_batches + static_cast<double>(cut.pipeline - 1) / cut.chunks;
+  bound.time = passes * least_seconds(q, setting, c) / speed;
+  return bound;
+}
+
+std::pair<double, double> layer_seconds(const step_question& q, const cluster& c,
+                                        const transformer& t, known_parts& known) {
+  const auto cut = degrees_of(q, ranks_of(q.base, c));
+  check_model(q, cut, t);
+  const auto setting = setting_of(q, cut, t);
+  const auto attended = attention_of(q, cut, t, known);
+  const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
+  return {sum_of(costs.layers(pass_kind::forward, 1, {})),
+          sum_of(costs.layers(pass_kind::backward, 1, {}))};
+}
+
+double attention_seconds(const step_question& q, const transformer& t, known_parts& known) {
+  const degrees cut{.tensor = static_cast<int>(q.tensor.value_or(1)),
+                    .context = static_cast<int>(q.context.value_or(1))};
+  const auto mean = attention_of(q, cut, t, known).mean;
+  return mean.time[0] + mean.time[1];
+}
+
+step_answer answer(const step_question& q, const cluster& c, const transformer& t,
+                   known_parts& known, step_detail detail) {
+  if (!q.base.sequence) throw input_error(asked("seq"), "is required");
+  const auto cut = degrees_of(q, ranks_of(q.base, c));
+  check_model(q, cut, t);
+  const auto batch = batch_of(q, cut);
+  const auto setting = setting_of(q, cut, t);
+  const auto attended = attention_of(q, cut, t, known);
+  step_answer a{.cluster = c.name,
+                .model = t.name,
+                .task = q.task,
+                .dtype = q.dtype,
+                .cut = cut,
+                .shard = sharding_of(q),
+                .recompute = setting.recomputed,
+                .sequence = *q.base.sequence,
+                .prefix = q.base.prefix,
+                .global_batch = batch.global,
+                .micro_batch = q.sequences(),
+                .micro_batches = batch.micro_batches,
+                .attention = *attended.full};
+  const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
+  const step_run run(q, costs, setting, batch.micro_batches);
+  use_memory(a, memory_by_rank(q, run, setting, batch.micro_batches, attended.buffers), c);
+  use_time(a, run, t, c, detail);
+  use_interval(a, c);
+  add_warnings(a, c);
+  return a;
+}
+
+step_answer answer(const step_question& q, const cluster& c) {
+  if (q.model.empty()) throw input_error(asked("model"), "is required");
+  known_parts known(c);
+  return answer(q, c, read_transformer(q.model), known);
+}
+
+}  // namespace attnsim::ask

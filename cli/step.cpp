@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "ask/step.hpp"
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/output.hpp"
+#include "model/error.hpp"
+#include "report/step_views.hpp"
+
+namespace attnsim::cli {
+namespace {
+
+struct step_flags {
+  ask::step_question question;
+  output_flags output;
+};
+
+void run(const step_flags& flags) {
+  const auto format = parse_format(flags.output.format);
+  const auto c = ask::cluster_of(flags.question.base);
+  const auto a = ask::answer(flags.question, c);
+  switch (format) {
+    case output_format::table:
+      print_table(report::to_table(a));
+      break;
+    case output_format::json:
+      print_json(report::to_json(a));
+      break;
+    case output_format::csv:
+      fmt::print("{}", report::to_csv(a));
+  }
+  if (a.feasible) return;
+  const auto why = std::find_if(a.warnings.begin(), a.warnings.end(), [](const auto& warning) {
+    return warning.starts_with("out of memory");
+  });
+  throw infeasible(
+      fmt::format("{}; try more recomputation, sharding or ranks, or a smaller "
+                  "micro-batch",
+                  *why));
+}
+
+}  // namespace
+
+void add_step(CLI::App& app) {
+  auto flags = std::make_shared<step_flags>();
+  auto* command =
+      app.add_subcommand("step", "a model's training step or prefill: time, where it goes, memory");
+  add_cluster_name(*command, flags->question.base.cluster);
+  for (const auto& f : ask::step_fields()) add_field(*command, flags->question, f);
+  command->get_option("--seq")->required();
+  command->get_option("--model")->required();
+  flags->output.add_to(*command);
+  command->footer(
+      "Examples:\n"
+      "  attnsim step dgx-h100 --nodes 4 --model llama2-7b --seq 256K --tp 4 --cp 8 "
+      "--dtype fp8-linear --shard optimizer\n"
+      "  attnsim step dgx-h100 --nodes 1 --model llama3-8b --seq 8K --micro-batch 2 --shard "
+      "parameters "
+      "--recompute selective\n"
+      "  attnsim step dgx-h100 --nodes 2 --model llama3-70b --seq 128K --tp 8 --cp 2 --task "
+      "prefill "
+      "--format json");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace attnsim::cli

@@ -1,0 +1,128 @@
+#include "report/step_views.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/csv.hpp"
+#include "report/figure_views.hpp"
+#include "report/table.hpp"
+
+namespace attnsim::report {
+namespace {
+
+std::string share_bar(double share) {
+  constexpr int width = 30;
+  const int filled = std::clamp(static_cast<int>(std::lround(width * share)), 0, width);
+  return fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", width - filled);
+}
+
+std::string bytes_text(double bytes) {
+  return to_string(byte_count(static_cast<std::int64_t>(bytes)));
+}
+
+std::string words_of(ask::step_part part) {
+  switch (part) {
+    case ask::step_part::products:
+      return "matrix products";
+    case ask::step_part::attention:
+      return "attention";
+    case ask::step_part::elementwise:
+      return "elementwise";
+    case ask::step_part::tensor:
+      return "tensor exchange";
+    case ask::step_part::expert:
+      return "expert exchange";
+    case ask::step_part::data:
+      return "data exchange";
+    case ask::step_part::bubble:
+      return "pipeline bubble";
+    case ask::step_part::optimizer:
+      return "optimizer";
+  }
+  return "";
+}
+
+std::string time_rows(const ask::step_answer& a) {
+  std::string text;
+  for (int i = 0; i < ask::step_parts; ++i) {
+    const auto part = static_cast<ask::step_part>(i);
+    if (a.part(part) <= 0) continue;
+    const double share = a.part(part) / a.time.value();
+    text += fmt::format("  {:<16} {:>10} {:>7}  {}\n", words_of(part),
+                        to_string(seconds(a.part(part))), percent(share), share_bar(share));
+  }
+  return text;
+}
+
+std::string memory_rows(const ask::step_answer& a) {
+  const auto& m = a.memory;
+  const std::pair<const char*, double> kinds[] = {
+      {"parameters", m.parameters},   {"gradients", m.gradients}, {"optimizer", m.optimizer},
+      {"activations", m.activations}, {"buffers", m.buffers},     {"workspace", m.workspace}};
+  std::string text;
+  for (const auto& [kind, bytes] : kinds) {
+    if (bytes <= 0) continue;
+    const double share = bytes / m.total();
+    text += fmt::format("  {:<16} {:>10} {:>7}  {}\n", kind, bytes_text(bytes), percent(share),
+                        share_bar(share));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string degrees_of(const ask::step_answer& a) {
+  const std::pair<const char*, int> degrees[] = {{"tp", a.cut.tensor},   {"cp", a.cut.context},
+                                                 {"pp", a.cut.pipeline}, {"vp", a.cut.chunks},
+                                                 {"dp", a.cut.data},     {"ep", a.cut.expert}};
+  std::string text;
+  for (const auto& [name, degree] : degrees) {
+    if (degree > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " ", name, degree);
+  }
+  return text.empty() ? "one device" : text;
+}
+
+std::string to_table(const ask::step_answer& a) {
+  std::string text = fmt::format("{} on {}: {}\n", a.model, a.cluster, degrees_of(a));
+  const bool trains = a.task == ask::step_task::train;
+  text +=
+      fmt::format("{} sequences of {} tokens, {} micro-batches of {}, {}, recompute {}, shard {}\n",
+                  a.global_batch, a.sequence, a.micro_batches, a.micro_batch, name_of(a.dtype),
+                  name_of(a.recompute), name_of(a.shard));
+  text += fmt::format("attention: {} {}x{}, {} a layer and micro-batch\n\n",
+                      a.attention.chosen.schedule, a.attention.chosen.rows, a.attention.chosen.cols,
+                      to_string(a.attention.time));
+  text += fmt::format("{:<18} {} ({} to {})\n", trains ? "step" : "time to first token",
+                      to_string(a.time), to_string(a.low), to_string(a.high));
+  text += fmt::format("{:<18} {:.4g} a device\n", "tokens/s", a.tokens_a_second);
+  text += fmt::format("{:<18} {} a device, {} of the bf16 peak\n", "model rate",
+                      to_string(a.model_rate), percent(a.utilisation));
+  text +=
+      fmt::format("{:<18} {} ({})\n", "bound by", a.bottleneck.kind, percent(a.bottleneck.share));
+  text +=
+      fmt::format("attention twice as fast: {:.2f}x the step; four times: {:.2f}x; free: {:.2f}x\n",
+                  a.speedup_of_attention[0], a.speedup_of_attention[1], a.speedup_of_attention[2]);
+  text += "\nwhere the time goes\n" + time_rows(a);
+  text += fmt::format("\nmemory: {} on pipeline rank {}\n", bytes_text(a.memory.total()),
+                      a.memory_rank);
+  text += memory_rows(a);
+  for (const auto& warning : a.warnings) text += fmt::format("warning: {}\n", warning);
+  return text;
+}
+
+nlohmann::ordered_json to_json(const ask::step_answer& a) {
+  return json_of_figures(a);
+}
+
+std::string to_csv(const ask::step_answer& a) {
+  std::vector<std::string> names, values;
+  for (auto& [name, text] : columns_of_figures(a)) {
+    names.push_back(std::move(name));
+    values.push_back(std::move(text));
+  }
+  return csv_line(names) + "\n" + csv_line(values) + "\n";
+}
+
+}  // namespace attnsim::report

@@ -1,0 +1,20 @@
+// A step as people and programs read it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "ask/step_figures.hpp"
+
+namespace attnsim::report {
+
+/// "tp 4 cp 8 dp 8", degrees of one left out.
+std::string degrees_of(const ask::step_answer&);
+
+/// Where the time goes, a bar a part; memory by kind; what faster attention would give.
+std::string to_table(const ask::step_answer&);
+nlohmann::ordered_json to_json(const ask::step_answer&);
+std::string to_csv(const ask::step_answer&);
+
+}  // namespace attnsim::report

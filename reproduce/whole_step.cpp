@@ -1,0 +1,193 @@
+// Whole training steps: NeMo on 4 to 1,024 H100, with context parallelism and the best without, and torchtitan on 8 H100 with its
+// memory. Fitted: how fast torchtitan's H100 are at 500 W, on one row, and how much more NeMo holds than is counted, on another.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "ask/step_plan.hpp"
+#include "reproduce/published.hpp"
+#include "reproduce/solve.hpp"
+#include "reproduce/studies.hpp"
+
+namespace attnsim::reproduce {
+namespace {
+
+constexpr std::int64_t tokens_a_step = 4 << 20;
+
+std::vector<published_row> rows_of(std::string_view study) {
+  std::vector<published_row> rows;
+  for (auto& row : published("whole-step")) {
+    if (row.text("study") == study) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+ask::step_question question_of(const published_row& row, const std::string& model) {
+  ask::step_question q;
+  q.model = model;
+  set(q, "kernel", "fa2");
+  for (const auto* field : {"seq", "tp", "pp", "dp", "cp", "dtype", "recompute"})
+    set(q, field, row.text(field));
+  set(q, "ranks", row.text("gpus"));
+  set(q, "micro-batch", row.text("local_batch"));
+  q.eager = row.text("eager") == "yes";
+  return q;
+}
+
+std::string name_of(const published_row& row) {
+  return fmt::format("{} GPUs, {} tokens, tp {} pp {} cp {}", row.text("gpus"), row.text("seq"),
+                     row.text("tp"), row.text("pp"), row.text("cp"));
+}
+
+/// As NeMo counts them: all pairs of tokens, whatever the mask.
+double nemo_operations_a_token(const transformer& t, std::int64_t sequence) {
+  const double masked = model_operations_a_token(t, sequence);
+  auto full = t;
+  full.shape.mask = mask_kind::full;
+  full.limited = full.shape;
+  return std::max(masked, model_operations_a_token(full, sequence));
+}
+
+cluster nodes_of_h100(std::int64_t gpus) {
+  constexpr std::int64_t devices_a_node = 8;
+  return read_cluster("dgx-h100", {.nodes = std::max<std::int64_t>(1, gpus / devices_a_node)});
+}
+
+/// What NeMo holds of activations over what the formula counts: fitted so that 128K tokens have no room on 8 tensor ranks without
+/// recomputation, as their rate without context parallelism shows.
+constexpr double held_over_counted = 1.2;
+
+bool has_room_in_nemo(const ask::step_answer& a, const cluster& c) {
+  return a.memory.total() + (held_over_counted - 1) * a.memory.activations <=
+         static_cast<double>(c.device.memory.value());
+}
+
+/// The fastest without context parallelism that has room, TFLOP/s a GPU as NeMo counts; zero when nothing has.
+double best_without(const published_row& row, const cluster& c, const transformer& t) {
+  ask::step_plan_request request{.asked = question_of(row, "llama2-7b"), .schedules = {"ring"}};
+  request.slack = std::numeric_limits<double>::infinity();
+  request.finalists = std::numeric_limits<std::size_t>::max();
+  auto& q = request.asked;
+  q.context = q.chunks = 1;
+  q.tensor = q.pipeline = q.data = q.micro_batch = {};
+  q.recompute = {};
+  q.shard = sharding::optimizer;
+  q.tensor_overlap = true;
+  q.global_batch = tokens_a_step / *q.base.sequence;
+  try {
+    for (const auto& a : ask::plan(request, c).candidates) {
+      if (a.cut.tensor <= c.devices_per_node && has_room_in_nemo(a, c))
+        return a.tokens_a_second * nemo_operations_a_token(t, a.sequence) / 1e12;
+    }
+  } catch (const infeasible&) {
+  }
+  return 0;
+}
+
+/// 96 GB of HBM2e, of which drivers leave 95 GiB at most, at 2.4 TB/s.
+cluster torchtitan_host(double speed) {
+  auto c = nodes_of_h100(8);
+  c.device.memory = parse<byte_count>("95 GiB");
+  c.device.memory_bandwidth = parse<bandwidth>("2.4 TB/s");
+  c.device_speed.assign(c.device_speed.size(), speed);
+  return c;
+}
+
+ask::step_answer torchtitan_step(const published_row& row, double speed,
+                                 const std::string& tokens = "zigzag") {
+  auto q = question_of(row, "llama3-8b");
+  q.shard = sharding::parameters;
+  if (row.integer("cp") > 1) {
+    set(q, "schedule", "allgather");
+    set(q, "tokens", tokens);
+  }
+  return ask::answer(q, torchtitan_host(speed));
+}
+
+}  // namespace
+
+result nemo_steps() {
+  result r{.unit = "TFLOP/s a GPU as NeMo counts them, and their ratio"};
+  const auto t = read_transformer("llama2-7b");
+  for (const auto& row : rows_of("nemo")) {
+    const auto c = nodes_of_h100(row.integer("gpus"));
+    auto q = question_of(row, "llama2-7b");
+    q.shard = sharding::optimizer;
+    q.tensor_overlap = true;
+    q.global_batch = tokens_a_step / *q.base.sequence;
+    const auto a = ask::answer(q, c);
+    const double rate = a.tokens_a_second * nemo_operations_a_token(t, a.sequence) / 1e12;
+    r.points.push_back({"with CP", name_of(row), row.number("value"), rate});
+    if (!a.feasible) r.notes.push_back(name_of(row) + ": " + a.warnings.front());
+    auto faster = q;
+    set(faster, "kernel", "cudnn");
+    r.what_ifs.push_back(
+        {"attention by cuDNN 9, not FlashAttention-2", name_of(row), row.number("value"),
+         ask::answer(faster, c).tokens_a_second * nemo_operations_a_token(t, a.sequence) / 1e12});
+    if (row.integer("cp") == 1) continue;
+    const double without = best_without(row, c, t);
+    const auto figure = fmt::format("{} tokens", row.text("seq"));
+    r.points.push_back({"without CP", figure, row.number("without_cp"), without});
+    if (without > 0)
+      r.points.push_back(
+          {"gain of CP", figure, row.number("value") / row.number("without_cp"), rate / without});
+  }
+  r.assumptions = {
+      "TFLOP/s by NeMo's formula, which counts all pairs of tokens under the causal mask too",
+      "4M tokens a step at every length: the page states no batch here, its later edition this one",
+      "attention by FlashAttention-2 as a ring over zigzag tokens, told by the longest row: cuDNN "
+      "would be a quarter faster than published (second list)",
+      "linear layers in FP8; optimizer states sharded, their exchanges beside the passes; tensor "
+      "exchanges in pieces beside products; nothing recomputed with CP",
+      "without CP: the fastest of all pipeline degrees, micro-batches and recomputation that has "
+      "room, tensor ranks within a node"};
+  r.fitted = {
+      "activations held over those counted: 1.2, so that 131072 tokens have no room on 8 tensor "
+      "ranks without recomputation (their 424 TFLOP/s are what full recomputation gives)"};
+  return r;
+}
+
+result torchtitan_steps() {
+  const auto rows = rows_of("torchtitan");
+  const auto& fitted = rows[1];
+  const double speed = solve_falling(
+      [&](double share) {
+        return fitted.number("value") - torchtitan_step(fitted, share).tokens_a_second;
+      },
+      0.3, 1.0);
+  result r{.unit = "tokens/s a GPU; GiB"};
+  for (const auto& row : rows) {
+    const auto a = torchtitan_step(row, speed);
+    const auto figure = fmt::format("{}, {}{}", name_of(row), row.text("dtype"),
+                                    row.text("eager") == "yes" ? ", eager" : "");
+    const bool is_fitted = &row == &fitted;
+    const bool shares = row.integer("cp") > 1;
+    r.points.push_back({is_fitted ? "fitted"
+                        : shares  ? "rate with CP"
+                                  : "rate",
+                        figure, row.number("value"), a.tokens_a_second, is_fitted});
+    constexpr double gib = 1 << 30;
+    r.points.push_back({"memory", figure, row.number("memory_gib"), a.memory.total() / gib});
+    if (!shares) continue;
+    r.what_ifs.push_back({"contiguous tokens, as without load balancing", figure,
+                          row.number("value"),
+                          torchtitan_step(row, speed, "contiguous").tokens_a_second});
+    r.what_ifs.push_back({"contiguous tokens, and devices at full speed", figure,
+                          row.number("value"),
+                          torchtitan_step(row, 1, "contiguous").tokens_a_second});
+  }
+  r.fitted = {fmt::format("speed of an H100 at 500 W over one at 700 W: {:.2f}", speed)};
+  r.assumptions = {
+      "FSDP over all 8 GPUs, two layers gathered ahead, gradients reduced in fp32; attention by "
+      "FlashAttention-2 (PyTorch's), keys and values all-gathered, zigzag tokens",
+      "selective: PyTorch keeps what attention and every second product put out",
+      "memory: states of 16 bytes a parameter over 8, kept activations, gathered layers and "
+      "embeddings, logits in four forms (eager: five)"};
+  r.notes = {
+      "from 65536 tokens on 2 GPUs to 131072 on 4 the published rate more than halves, though "
+      "twice the tokens are at most twice the work a token: something else than attention's "
+      "operations is in the rows of 4 and 8, and they are too fast here"};
+  return r;
+}
+
+}  // namespace attnsim::reproduce

@@ -1,0 +1,154 @@
+#include "ask/step.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/expect_error.hpp"
+
+namespace attnsim::ask {
+namespace {
+
+using texts = std::initializer_list<std::pair<const char*, const char*>>;
+
+step_question asked_with(const texts& fields) {
+  step_question q;
+  q.base.cluster = "dgx-h100";
+  set(q, "model", "llama2-7b");
+  set(q, "seq", "4096");
+  set(q, "nodes", "1");
+  for (const auto& [name, text] : fields) set(q, name, text);
+  return q;
+}
+
+step_answer answered(const texts& fields) {
+  const auto q = asked_with(fields);
+  return answer(q, cluster_of(q.base));
+}
+
+TEST(step, parts_add_up_to_the_time) {
+  for (const texts& fields : {texts{{"tp", "8"}}, texts{{"shard", "parameters"}},
+                              texts{{"pp", "4"}, {"global-batch", "16"}},
+                              texts{{"cp", "2"}, {"tp", "2"}, {"shard", "optimizer"}}}) {
+    const auto a = answered(fields);
+    EXPECT_DOUBLE_EQ(sum_of(a.parts), a.time.value());
+    EXPECT_LT(a.low, a.time);
+    EXPECT_GT(a.high, a.time);
+  }
+}
+
+TEST(step, rates_are_of_the_step_s_tokens) {
+  const auto a = answered({{"global-batch", "32"}, {"shard", "optimizer"}});
+  EXPECT_EQ(a.micro_batches, 4);
+  EXPECT_DOUBLE_EQ(a.tokens_a_second, 32 * 4096 / a.time.value() / 8);
+  EXPECT_DOUBLE_EQ(
+      a.model_rate.value(),
+      model_operations_a_token(read_transformer("llama2-7b"), 4096) * a.tokens_a_second);
+  EXPECT_DOUBLE_EQ(a.utilisation, a.model_rate.value() / 989.4e12);
+}
+
+TEST(step, attention_is_the_schedule_s_own_prediction) {
+  const auto a = answered({{"cp", "4"}, {"tp", "2"}, {"seq", "64K"}});
+  question q;
+  q.cluster = "dgx-h100";
+  for (const auto& [name, text] :
+       texts{{"nodes", "1"}, {"seq", "64K"}, {"heads", "32"}, {"tp", "2"}})
+    set(q, name, text);
+  EXPECT_EQ(a.attention.time, predict(q, cluster_of(q)).time);
+  EXPECT_NEAR(a.part(step_part::attention), 32 * a.attention.time.value(), 1e-9);
+}
+
+TEST(step, recomputation_trades_time_for_memory) {
+  const auto none = answered({{"ranks", "1"}}),
+             some = answered({{"ranks", "1"}, {"recompute", "selective"}}),
+             full = answered({{"ranks", "1"}, {"recompute", "full"}});
+  EXPECT_GT(none.memory.activations, some.memory.activations);
+  EXPECT_GT(some.memory.activations, full.memory.activations);
+  EXPECT_LT(none.time, some.time);
+  EXPECT_LT(some.time, full.time);
+  // attention's forward pass once more
+  EXPECT_NEAR(full.part(step_part::attention) - none.part(step_part::attention),
+              32 * none.attention.passes[0].time.value(), 1e-9);
+}
+
+TEST(step, a_pipeline_waits) {
+  const auto flat = answered({{"ranks", "4"}, {"global-batch", "8"}, {"pp", "4"}}),
+             interleaved =
+                 answered({{"ranks", "4"}, {"global-batch", "8"}, {"pp", "4"}, {"vp", "2"}});
+  EXPECT_GT(flat.part(step_part::bubble), 0);
+  EXPECT_LT(interleaved.part(step_part::bubble), flat.part(step_part::bubble));
+  EXPECT_EQ(flat.peak_by_rank.size(), 4u);
+}
+
+TEST(step, faster_attention_gives_what_amdahl_s_law_says) {
+  const auto a = answered({{"ranks", "1"}});
+  const double share = a.part(step_part::attention) / a.time.value();
+  EXPECT_NEAR(a.speedup_of_attention[0], 1 / (1 - share / 2), 1e-9);
+  EXPECT_NEAR(a.speedup_of_attention[2], 1 / (1 - share), 1e-9);
+}
+
+TEST(step, a_gradient_is_reduced_once_and_mostly_hidden) {
+  const auto one = answered({{"ranks", "1"}}), eight = answered({});
+  EXPECT_GT(eight.part(step_part::data), 0);
+  EXPECT_LT(eight.part(step_part::data), 0.1 * eight.time.value());
+  EXPECT_EQ(one.part(step_part::data), 0);
+}
+
+TEST(step, of_experts_exchanges_tokens) {
+  const auto a = answered({{"model", "mixtral-8x7b"}, {"ep", "8"}, {"shard", "optimizer"}});
+  EXPECT_GT(a.part(step_part::expert), 0);
+  const auto skewed = answered(
+      {{"model", "mixtral-8x7b"}, {"ep", "8"}, {"shard", "optimizer"}, {"expert-skew", "2"}});
+  EXPECT_GT(skewed.part(step_part::expert), 1.8 * a.part(step_part::expert));
+}
+
+TEST(step, a_prefill_is_one_forward_pass) {
+  const auto a = answered({{"tp", "8"}, {"task", "prefill"}});
+  EXPECT_NEAR(a.part(step_part::attention), 32 * a.attention.passes[0].time.value(), 1e-9);
+  EXPECT_EQ(a.memory.gradients, 0);
+  // keys and values of 32 layers: 2 x 2 bytes x 4096 tokens x 4096 / 8
+  EXPECT_EQ(a.memory.activations, 32 * 4.0 * 4096 * 512);
+  const auto later = answered({{"tp", "8"}, {"task", "prefill"}, {"prefix", "32K"}});
+  EXPECT_GT(later.part(step_part::attention), 8 * a.part(step_part::attention));
+  EXPECT_NEAR(later.part(step_part::products), a.part(step_part::products), 1e-9);
+}
+
+TEST(step, says_when_memory_does_not_suffice) {
+  const auto a = answered({{"ranks", "1"}});
+  EXPECT_FALSE(a.feasible);
+  EXPECT_THAT(a.warnings,
+              testing::Contains(testing::HasSubstr(
+                  "of the device's 80.00 GiB on pipeline rank 0, most of it optimizer")));
+}
+
+TEST(step, sixteen_thousand_devices_take_no_longer_than_a_few) {
+  const auto a = answered({{"model", "llama3-405b"},
+                           {"nodes", "2048"},
+                           {"seq", "8K"},
+                           {"tp", "8"},
+                           {"pp", "16"},
+                           {"global-batch", "2048"},
+                           {"shard", "optimizer"},
+                           {"recompute", "full"}});
+  EXPECT_EQ(a.cut.data, 128);
+  EXPECT_TRUE(a.feasible);
+  EXPECT_GT(a.utilisation, 0.15);
+  EXPECT_LT(a.utilisation, 0.6);
+}
+
+TEST(step, degrees_must_fit) {
+  EXPECT_ERROR(answered({{"tp", "3"}}), infeasible,
+               "tp: '3': tp x cp x pp x dp is 3 x 1 x 1 x 2, of 8 ranks; feasible: degrees whose "
+               "product is the ranks, or another number of ranks");
+  EXPECT_ERROR(answered({{"global-batch", "12"}}), infeasible,
+               "global-batch: '12': expected a multiple of micro-batch x dp, 1 x 8; feasible: 16");
+  EXPECT_ERROR(answered({{"ep", "2"}}), input_error,
+               "ep: '2': expected 1: llama2-7b has no experts");
+  EXPECT_ERROR(answered({{"vp", "2"}}), input_error, "vp: '2': expected with pp of at least 2");
+  EXPECT_ERROR(answered({{"pp", "8"}, {"vp", "8"}, {"global-batch", "8"}}), infeasible,
+               "vp: '8': llama2-7b has 32 layers; feasible: pp x vp up to 32");
+  EXPECT_ERROR(answered({{"model", "mixtral-8x7b"}, {"ranks", "6"}, {"ep", "4"}}), infeasible,
+               "ep: '4': mixtral-8x7b has 8 experts, a stage 6 ranks; feasible: divisors of both, "
+               "such as 2");
+}
+
+}  // namespace
+}  // namespace attnsim::ask

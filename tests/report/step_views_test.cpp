@@ -1,0 +1,60 @@
+#include "report/step_views.hpp"
+
+#include <gmock/gmock.h>
+
+namespace attnsim::report {
+namespace {
+
+ask::step_answer one_answer() {
+  ask::step_answer a{.cluster = "c",
+                     .model = "m",
+                     .cut = {.tensor = 4, .data = 2},
+                     .sequence = 4096,
+                     .global_batch = 2,
+                     .time = seconds(2),
+                     .low = seconds(1),
+                     .high = seconds(3)};
+  a.parts[static_cast<std::size_t>(ask::step_part::attention)] = 1.5;
+  a.parts[static_cast<std::size_t>(ask::step_part::data)] = 0.5;
+  a.memory.activations = 1 << 30;
+  a.speedup_of_attention = {1.6, 2.286, 4};
+  a.warnings = {"of something"};
+  return a;
+}
+
+TEST(step_views, show_where_the_time_goes) {
+  const auto text = to_table(one_answer());
+  EXPECT_THAT(text,
+              testing::StartsWith("m on c: tp 4 dp 2\n2 sequences of 4096 tokens, 1 micro-batches "
+                                  "of 1, bf16, recompute none, shard none\n"));
+  EXPECT_THAT(text, testing::HasSubstr("step               2.000 s (1.000 s to 3.000 s)\n"));
+  EXPECT_THAT(text,
+              testing::HasSubstr("attention twice as fast: 1.60x the step; four times: 2.29x; "
+                                 "free: 4.00x\n"));
+  EXPECT_THAT(text,
+              testing::HasSubstr(
+                  "  attention           1.500 s  75.0 %  [#######################.......]\n"));
+  EXPECT_THAT(text, testing::HasSubstr("memory: 1.000 GiB on pipeline rank 0\n"));
+  EXPECT_THAT(text, testing::EndsWith("warning: of something\n"));
+}
+
+TEST(step_views, of_one_device) {
+  EXPECT_EQ(degrees_of({}), "one device");
+}
+
+TEST(step_views, json_has_all_figures) {
+  const auto json = to_json(one_answer());
+  EXPECT_EQ(json["step_time_s"], 2.0);
+  EXPECT_EQ(json["degrees"]["tp"], 4);
+  EXPECT_EQ(json["parts"]["attention_s"], 1.5);
+  EXPECT_EQ(json["memory"]["activations"], 1 << 30);
+}
+
+TEST(step_views, csv_is_a_header_and_a_row) {
+  const auto text = to_csv(one_answer());
+  EXPECT_THAT(text, testing::StartsWith("schema,cluster,model,task,"));
+  EXPECT_THAT(text, testing::HasSubstr("\nattnsim.step.1,c,m,train,"));
+}
+
+}  // namespace
+}  // namespace attnsim::report
