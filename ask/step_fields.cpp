@@ -15,9 +15,9 @@ constexpr name_table<step_type, 2> types{
 
 /// Of ask/question.hpp: a step asks them as they are.
 constexpr std::string_view taken_over[] = {
-    "nodes",     "device",   "ranks",        "set",      "seq",       "prefix",
-    "schedule",  "kv-order", "grid",         "ulysses",  "tokens",    "kernel",
-    "reduction", "merges",   "launch-order", "partials", "gradients", "by"};
+    "nodes",    "device",       "host",     "ranks",     "set",       "seq",    "prefix",
+    "schedule", "kv-order",     "grid",     "ulysses",   "tokens",    "kernel", "reduction",
+    "merges",   "launch-order", "partials", "gradients", "framework", "by"};
 
 std::int64_t parse_count(const std::string& text) {
   return parse_whole(text);

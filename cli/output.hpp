@@ -9,6 +9,7 @@
 #include "report/csv.hpp"
 #include "report/part_views.hpp"
 #include "report/results.hpp"
+#include "report/step_views.hpp"
 #include "report/what_if_views.hpp"
 
 namespace attnsim::cli {

@@ -7,6 +7,7 @@
 #include "ask/crossing.hpp"
 #include "ask/explain.hpp"
 #include "ask/frameworks.hpp"
+#include "ask/step_plan.hpp"
 #include "ask/what_if.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
@@ -15,6 +16,7 @@
 #include "cli/progress.hpp"
 #include "cli/write_file.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "model/spelling.hpp"
 #include "report/crossovers.hpp"
 #include "report/explanation.hpp"
 #include "report/pages.hpp"
@@ -28,6 +30,8 @@ struct plan_flags {
   output_flags output;
   std::optional<std::string> schedules;
   std::string top = "20", emit, what_if, report;
+  std::string scope = "attention", dtype;
+  ask::step_question step;  ///< its own fields; those that the question has too are there
   bool explain = false;
 };
 
@@ -53,8 +57,45 @@ void refuse_unprinted(const plan_flags& flags, output_format format) {
   if (format != output_format::table) refuse("expected with --format table");
 }
 
-void run(const plan_flags& flags) {
-  const auto format = parse_format(flags.output.format);
+/// The step's question: what both have, and its own.
+ask::step_question step_of(const plan_flags& flags) {
+  for (const auto& f : ask::fields()) {
+    const auto text = f.write(flags.question);
+    if (!text.empty() && ask::find_step_field(f.name) == nullptr)
+      throw input_error("--" + std::string(f.name), text, "expected without --scope step");
+  }
+  const auto refuse = [](const char* flag, const std::string& text) {
+    if (!text.empty()) throw input_error(flag, text, "expected without --scope step");
+  };
+  refuse("--emit", flags.emit);
+  refuse("--what-if", flags.what_if);
+  refuse("--report", flags.report);
+  auto q = flags.step;
+  q.base = flags.question;
+  q.base.model.clear();
+  q.base.tensor_parallel = {};
+  q.model = flags.question.model;
+  q.tensor = flags.question.tensor_parallel;
+  if (!flags.dtype.empty()) set(q, "dtype", flags.dtype);
+  return q;
+}
+
+void plan_step(const plan_flags& flags, output_format format) {
+  ask::step_plan_request request{.asked = step_of(flags),
+                                 .schedules = parse_schedules(flags.schedules)};
+  const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
+  const auto c = ask::cluster_of(request.asked.base);
+  progress bar("steps", flags.output.quiet);
+  auto result = ask::plan(request, c, [&](auto done, auto wanted) { bar.show(done, wanted); });
+  bar.end();
+  if (result.candidates.size() > top) result.candidates.resize(top);
+  print(result, format);
+  if (format == output_format::table && !flags.output.quiet)
+    fmt::print(stderr, "{} steps, {} estimated, {} simulated\n", result.considered,
+               result.estimated, result.simulated);
+}
+
+void plan_attention(const plan_flags& flags, output_format format) {
   refuse_unprinted(flags, format);
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
   if (!flags.emit.empty()) find_framework(flags.emit);
@@ -93,6 +134,20 @@ void run(const plan_flags& flags) {
   }
 }
 
+void run(plan_flags& flags) {
+  const auto format = parse_format(flags.output.format);
+  if (flags.scope == "step") return plan_step(flags, format);
+  if (flags.scope != "attention")
+    throw input_error("--scope", flags.scope, expected_one_of(flags.scope, {"attention", "step"}));
+  for (const auto& f : ask::step_fields()) {
+    const auto text = f.write(flags.step);
+    if (!text.empty())
+      throw input_error("--" + std::string(f.name), text, "expected with --scope step");
+  }
+  if (!flags.dtype.empty()) set(flags.question, "dtype", flags.dtype);
+  plan_attention(flags, format);
+}
+
 }  // namespace
 
 void add_plan(CLI::App& app) {
@@ -100,9 +155,23 @@ void add_plan(CLI::App& app) {
   auto* command =
       app.add_subcommand("plan", "the best schedules, grids, token layouts and placements, ranked");
   add_cluster(*command, flags->question);
-  add_fields(*command, flags->question, ask::field_group::attention);
+  add_fields(*command, flags->question, ask::field_group::attention, {"dtype"});
   command->get_option("--seq")->required();
+  command
+      ->add_option("--dtype", flags->dtype,
+                   "bf16, fp16 or fp32; with --scope step bf16 or fp8-linear")
+      ->default_str("bf16");
   add_fields(*command, flags->question, ask::field_group::strategy, {"schedule", "kv-order"});
+  command
+      ->add_option(
+          "--scope", flags->scope,
+          "attention, or step: degrees of parallelism, micro-batch, recomputation, sharding "
+          "and attention's schedule of a model's training step or prefill, what is not given")
+      ->capture_default_str();
+  for (const auto& f : ask::step_fields()) {
+    if (f.group == ask::field_group::step && ask::find_field(f.name) == nullptr)
+      add_field(*command, flags->step, f);
+  }
   flags->output.add_to(*command);
   command->add_option("--schedules", flags->schedules, "only these, separated by commas");
   command->add_option("--top", flags->top, "how many to print")->capture_default_str();
@@ -125,7 +194,9 @@ void add_plan(CLI::App& app) {
       "  attnsim plan nc-h100-v5 --nodes 64 --seq 128K --model gpt3-13b --schedules "
       "ring,attention2d --top 5\n"
       "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --model llama3-8b --emit megatron\n"
-      "  attnsim plan star --seq 256K --what-if nics.bandwidth='50 Gb/s..800 Gb/s'");
+      "  attnsim plan star --seq 256K --what-if nics.bandwidth='50 Gb/s..800 Gb/s'\n"
+      "  attnsim plan dgx-h100 --nodes 64 --scope step --model llama3-70b --seq 1M --global-batch "
+      "4");
   command->callback([flags] { run(*flags); });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <sstream>
 
+#include "ask/step_figures.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "model/spelling.hpp"
@@ -71,15 +72,18 @@ void add_reference(CLI::App& app) {
   auto* command = app.add_subcommand(
       "reference", "all commands and flags, as docs/commands.md, or figures of results");
   command
-      ->add_option("WHAT", *what,
-                   "commands, or the keys in docs/files.md: figures of a prediction, or problem")
+      ->add_option(
+          "WHAT", *what,
+          "commands, or the keys in docs/files.md: figures of a prediction, problem, or step")
       ->capture_default_str();
   add_quiet(*command);
   command->callback([&app, what] {
     if (*what == "commands") return print_commands(app);
     if (*what == "figures") return fmt::print("{}", report::reference_of_figures<prediction>());
     if (*what == "problem") return fmt::print("{}", report::reference_of_figures<attention>());
-    throw input_error("WHAT", *what, expected_one_of(*what, {"commands", "figures", "problem"}));
+    if (*what == "step") return fmt::print("{}", report::reference_of_figures<ask::step_answer>());
+    throw input_error("WHAT", *what,
+                      expected_one_of(*what, {"commands", "figures", "problem", "step"}));
   });
 }
 

@@ -7,7 +7,6 @@
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
 #include "model/error.hpp"
-#include "report/step_views.hpp"
 
 namespace attnsim::cli {
 namespace {
@@ -21,16 +20,7 @@ void run(const step_flags& flags) {
   const auto format = parse_format(flags.output.format);
   const auto c = ask::cluster_of(flags.question.base);
   const auto a = ask::answer(flags.question, c);
-  switch (format) {
-    case output_format::table:
-      print_table(report::to_table(a));
-      break;
-    case output_format::json:
-      print_json(report::to_json(a));
-      break;
-    case output_format::csv:
-      fmt::print("{}", report::to_csv(a));
-  }
+  print(a, format);
   if (a.feasible) return;
   const auto why = std::find_if(a.warnings.begin(), a.warnings.end(), [](const auto& warning) {
     return warning.starts_with("out of memory");

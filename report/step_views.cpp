@@ -125,4 +125,44 @@ std::string to_csv(const ask::step_answer& a) {
   return csv_line(names) + "\n" + csv_line(values) + "\n";
 }
 
+std::string to_table(const ask::step_plan& plan) {
+  table ranking({"degrees", "micro-batches", "recompute", "shard", "attention", "step", "tokens/s",
+                 "model rate", "memory", "bound by"});
+  for (const auto& a : plan.candidates) {
+    ranking.add({degrees_of(a), fmt::format("{} of {}", a.micro_batches, a.micro_batch),
+                 std::string(name_of(a.recompute)), std::string(name_of(a.shard)),
+                 fmt::format("{} {}x{}", a.attention.chosen.schedule, a.attention.chosen.rows,
+                             a.attention.chosen.cols),
+                 to_string(a.time), fmt::format("{:.4g}", a.tokens_a_second),
+                 to_string(a.model_rate), bytes_text(a.memory.total()),
+                 fmt::format("{} ({})", a.bottleneck.kind, percent(a.bottleneck.share))});
+  }
+  std::string text = ranking.str();
+  if (!plan.rejected.empty()) text += "\nruled out\n";
+  for (const auto& r : plan.rejected)
+    text += fmt::format("  {} of {}: {}, such as {}\n", r.candidates, plan.considered, r.reason,
+                        r.example);
+  return text;
+}
+
+nlohmann::ordered_json to_json(const ask::step_plan& plan) {
+  auto candidates = nlohmann::ordered_json::array(), rejected = candidates;
+  for (const auto& a : plan.candidates) candidates.push_back(to_json(a));
+  for (const auto& r : plan.rejected)
+    rejected.push_back(
+        {{"reason", r.reason}, {"candidates", r.candidates}, {"example", r.example}});
+  return {{"schema", "attnsim.step_plan.1"},     {"considered", plan.considered},
+          {"estimated", plan.estimated},         {"simulated", plan.simulated},
+          {"candidates", std::move(candidates)}, {"rejected", std::move(rejected)}};
+}
+
+std::string to_csv(const ask::step_plan& plan) {
+  std::string text;
+  for (const auto& a : plan.candidates) {
+    const auto lines = to_csv(a);
+    text += text.empty() ? lines : lines.substr(lines.find('\n') + 1);
+  }
+  return text;
+}
+
 }  // namespace attnsim::report

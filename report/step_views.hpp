@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ask/step_figures.hpp"
+#include "ask/step_plan.hpp"
 
 namespace attnsim::report {
 
@@ -16,5 +17,10 @@ std::string degrees_of(const ask::step_answer&);
 std::string to_table(const ask::step_answer&);
 nlohmann::ordered_json to_json(const ask::step_answer&);
 std::string to_csv(const ask::step_answer&);
+
+/// The ranking; what was ruled out and why stands below the table, and in JSON.
+std::string to_table(const ask::step_plan&);
+nlohmann::ordered_json to_json(const ask::step_plan&);
+std::string to_csv(const ask::step_plan&);
 
 }  // namespace attnsim::report

@@ -154,6 +154,12 @@ class published:
             ("USP on 4 A100 and 8 L20 over PCIe (three numbers fitted)", self.errors("usp-pcie")),
             ("FlashAttention-2 and 3 (every second size from the others)", self.errors("flash-attention")),
             ("nccl-tests plateaus (not those that efficiencies are from)", self.errors("nccl-tests")),
+            ("matrix products on one H200, held-out shapes (measured here)", self.errors("products", where=lambda s: "products" in s)),
+            ("a Llama and a Qwen layer on one H200, forward and backward (measured here)", self.errors("products", where=lambda s: s.startswith("layer"))),
+            ("NeMo's steps on 4 to 1,024 H100, with context parallelism", self.errors("nemo-steps", where=lambda s: s == "with CP")),
+            ("and their gain by context parallelism (one number fitted)", self.errors("nemo-steps", where=lambda s: s == "gain of CP")),
+            ("torchtitan's steps on 8 H100, rates (one number fitted)", self.errors("torchtitan-steps", where=lambda s: s != "memory")),
+            ("torchtitan's steps on 8 H100, memory", self.errors("torchtitan-steps", where=lambda s: s == "memory")),
         ]
 
     def table(self):

@@ -160,14 +160,77 @@ TEST(reference, of_figures_is_in_the_committed_page) {
       << "to renew it: attnsim reference figures";
 }
 
+TEST(reference, of_a_step_is_in_the_committed_page) {
+  const auto r = run_program("reference step");
+  EXPECT_THAT(r.output, testing::StartsWith("| key | value | meaning |\n"));
+  EXPECT_THAT(read_all("docs/files.md"), testing::HasSubstr("\n\n" + r.output + "\n"))
+      << "to renew it: attnsim reference step";
+}
+
+TEST(step, json_has_the_contract_keys) {
+  const auto r = run_program(
+      "step dgx-h100 --nodes 1 --model llama3-8b --seq 8K --tp 4 --shard optimizer --recompute "
+      "full "
+      "--format json");
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto j = json::parse(r.output);
+  for (const auto* key :
+       {"step_time_s", "step_time_interval_s", "tokens_per_s_per_device", "model_tflops_per_device",
+        "peak_memory_bytes", "memory", "parts", "feasible", "warnings"})
+    EXPECT_TRUE(j.contains(key)) << key;
+  for (const auto* part :
+       {"matmul_s", "attention_s", "elementwise_s", "exposed_communication_s", "bubble_s"})
+    EXPECT_TRUE(j["parts"].contains(part)) << part;
+  for (const auto* kind :
+       {"parameters", "gradients", "optimizer", "activations", "buffers", "workspace"})
+    EXPECT_TRUE(j["memory"].contains(kind)) << kind;
+}
+
+TEST(step, out_of_memory_is_infeasible_and_printed_all_the_same) {
+  const auto r = run_program("step dgx-h100 --nodes 1 --model llama3-70b --seq 8K --tp 8");
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_THAT(r.output, testing::HasSubstr("warning: out of memory: needs "));
+  EXPECT_THAT(r.messages, testing::StartsWith("attnsim: out of memory: needs "));
+}
+
+TEST(step, mistakes_name_the_flag) {
+  const auto r = run_program("step dgx-h100 --nodes 1 --model llama3-8b --seq 8K --tp 3");
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_THAT(r.messages, testing::StartsWith("attnsim: --tp: '3': tp x cp x pp x dp is 3 x "));
+  EXPECT_EQ(run_program("step dgx-h100 --seq 8K").exit_code, 2);
+}
+
+TEST(plan, of_steps_ranks_them_and_says_what_it_ruled_out) {
+  const auto r = run_program(
+      "plan dgx-h100 --nodes 2 --scope step --model llama2-7b --seq 64K --global-batch 4 --top 3 "
+      "--format json --quiet");
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  const auto j = json::parse(r.output);
+  EXPECT_EQ(j["schema"], "attnsim.step_plan.1");
+  ASSERT_EQ(j["candidates"].size(), 3u);
+  EXPECT_LE(j["candidates"][0]["step_time_s"], j["candidates"][1]["step_time_s"]);
+  EXPECT_FALSE(j["rejected"].empty());
+}
+
+TEST(plan, of_steps_and_of_attention_have_fields_of_their_own) {
+  const std::string plan = "plan dgx-h100 --nodes 1 --seq 8K ";
+  EXPECT_EQ(run_program(plan + "--cp 2").messages,
+            "attnsim: --cp: '2': expected with --scope step\n");
+  EXPECT_EQ(run_program(plan + "--scope step --model llama2-7b --heads 8").messages,
+            "attnsim: --heads: '8': expected without --scope step\n");
+  EXPECT_EQ(run_program(plan + "--scope all").messages,
+            "attnsim: --scope: 'all': expected one of: attention, step\n");
+}
+
 TEST(reference, of_the_problem_is_in_the_committed_page) {
   const auto r = run_program("reference problem");
   EXPECT_THAT(r.output, testing::StartsWith("| key | value | meaning |\n"));
   EXPECT_THAT(read_all("docs/files.md"), testing::HasSubstr("\n\n" + r.output + "\n"))
       << "to renew it: attnsim reference problem";
-  EXPECT_EQ(run_program("reference figure").messages,
-            "attnsim: WHAT: 'figure': expected one of: commands, figures, problem; did you mean "
-            "figures?\n");
+  EXPECT_EQ(
+      run_program("reference figure").messages,
+      "attnsim: WHAT: 'figure': expected one of: commands, figures, problem, step; did you mean "
+      "figures?\n");
 }
 
 /// The page holds the very JSON that --format json prints.

@@ -56,5 +56,16 @@ TEST(step_views, csv_is_a_header_and_a_row) {
   EXPECT_THAT(text, testing::HasSubstr("\nattnsim.step.1,c,m,train,"));
 }
 
+TEST(step_views, of_a_plan) {
+  const ask::step_plan plan{
+      .candidates = {one_answer()}, .rejected = {{"out of memory", 3, "tp 1"}}, .considered = 4};
+  EXPECT_THAT(to_table(plan), testing::HasSubstr("\ntp 4 dp 2         1 of 1  none       none "));
+  EXPECT_THAT(to_table(plan),
+              testing::EndsWith("\nruled out\n  3 of 4: out of memory, such as tp 1\n"));
+  EXPECT_EQ(to_json(plan)["candidates"][0]["step_time_s"], 2.0);
+  EXPECT_EQ(to_json(plan)["rejected"][0]["candidates"], 3);
+  EXPECT_EQ(to_csv(plan), to_csv(one_answer()));
+}
+
 }  // namespace
 }  // namespace attnsim::report
