@@ -114,6 +114,22 @@ attention problem_with(const attention& shape, const step_question& q) {
   return a;
 }
 
+/// About a field that the step has by another name.
+[[noreturn]] void rethrow_about_step(const input_error& e, const step_question& q) {
+  const std::string message = e.what();
+  if (e.field() == "pass") {
+    constexpr std::string_view why = "expected forward";
+    const auto reason = message.find(why);
+    throw input_error(
+        asked("task"), std::string(name_of(q.task)),
+        "expected prefill" +
+            (reason == std::string::npos ? std::string() : message.substr(reason + why.size())));
+  }
+  if (e.field() == "batch")
+    throw input_error(location{"micro-batch" + message.substr(e.field().size()), "micro-batch"});
+  throw e;
+}
+
 /// Attention of both kinds of layers, and what a layer takes of it on average.
 struct layers_attention {
   const prediction* full = nullptr;
@@ -136,7 +152,11 @@ layers_attention attention_of(const step_question& q, const degrees& cut, const 
   const int ranks = cut.tensor * cut.context;
   const auto predicted = [&](const attention& shape) -> const prediction& {
     const auto a = problem_with(shape, q);
-    return known.attention(a, strategy_of(asked_attention, a), ranks, pass, q.base.by);
+    try {
+      return known.attention(a, strategy_of(asked_attention, a), ranks, pass, q.base.by);
+    } catch (const input_error& e) {
+      rethrow_about_step(e, q);
+    }
   };
   layers_attention result;
   result.full = &predicted(t.shape);

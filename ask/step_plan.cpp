@@ -102,8 +102,7 @@ class search {
     q.context = context;
     q.pipeline = pipeline;
     q.data = data;
-    const auto global = q.global_batch.value_or(data);
-    q.global_batch = global;
+    const auto global = *q.global_batch;
     if (global % data != 0) return reject("the batch is not a multiple of the data ranks", q);
     constexpr std::int64_t most_sequences = 8;
     for (const auto micro : open_or(request_.asked.micro_batch, divisors_of(global / data))) {
@@ -299,6 +298,7 @@ step_plan_request exhaustive(step_plan_request r) {
 step_plan plan(const step_plan_request& r, const cluster& c, const step_plan_progress& progress) {
   if (!r.asked.base.sequence) throw input_error(asked("seq"), "is required");
   if (r.asked.model.empty()) throw input_error(asked("model"), "is required");
+  if (!r.asked.global_batch) throw input_error(asked("global-batch"), "is required");
   return search(r, c, progress).take();
 }
 

@@ -46,7 +46,8 @@ struct step_plan {
 
 using step_plan_progress = std::function<void(std::size_t done, std::size_t wanted)>;
 
-/// Throws infeasible when nothing fits: names what was nearest.
+/// The batch must be given: candidates are ranked by the time of one step. Throws infeasible when nothing fits: names what was
+/// nearest.
 step_plan plan(const step_plan_request&, const cluster&, const step_plan_progress& = {});
 
 }  // namespace attnsim::ask

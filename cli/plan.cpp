@@ -57,7 +57,7 @@ void refuse_unprinted(const plan_flags& flags, output_format format) {
   if (format != output_format::table) refuse("expected with --format table");
 }
 
-/// The step's question: what both have, and its own.
+/// The step's question: the fields that both have, and its own.
 ask::step_question step_of(const plan_flags& flags) {
   for (const auto& f : ask::fields()) {
     const auto text = f.write(flags.question);
@@ -67,7 +67,6 @@ ask::step_question step_of(const plan_flags& flags) {
   const auto refuse = [](const char* flag, const std::string& text) {
     if (!text.empty()) throw input_error(flag, text, "expected without --scope step");
   };
-  refuse("--emit", flags.emit);
   refuse("--what-if", flags.what_if);
   refuse("--report", flags.report);
   auto q = flags.step;
@@ -89,6 +88,10 @@ void plan_step(const plan_flags& flags, output_format format) {
   auto result = ask::plan(request, c, [&](auto done, auto wanted) { bar.show(done, wanted); });
   bar.end();
   if (result.candidates.size() > top) result.candidates.resize(top);
+  if (!flags.emit.empty()) {
+    const auto settings = ask::settings_of_best(flags.emit, result);
+    return fmt::print("{}", report::to_text(settings, flags.emit, result));
+  }
   print(result, format);
   if (format == output_format::table && !flags.output.quiet)
     fmt::print(stderr, "{} steps, {} estimated, {} simulated\n", result.considered,
@@ -182,7 +185,7 @@ void add_plan(CLI::App& app) {
       "do it, what was rejected");
   command->add_option("--emit", flags->emit,
                       "settings for megatron, trtllm, usp, xdit, ring-flash-attention, torchtitan, "
-                      "magiattention, vllm or sglang");
+                      "magiattention, vllm or sglang; of a step, for megatron or torchtitan");
   command->add_option(
       "--what-if", flags->what_if,
       "key=from..to: plan for each value, doubling; a workload flag or a key of the "

@@ -68,5 +68,6 @@ void bind_requests(py::module_&);
 void bind_predictions(py::module_&);
 void bind_timelines(py::module_&);
 void bind_calibrations(py::module_&);
+void bind_steps(py::module_&);
 
 }  // namespace attnsim::python

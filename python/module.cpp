@@ -93,6 +93,7 @@ PYBIND11_MODULE(_attnsim, m) {
   bind_predictions(m);
   bind_timelines(m);
   bind_calibrations(m);
+  bind_steps(m);
   m.attr("__version__") = ATTNSIM_VERSION;
   m.def("clusters", &attnsim::shipped_clusters, "Names of the shipped clusters.");
   m.def("devices", &attnsim::shipped_devices, "Names of the shipped device profiles.");

@@ -165,4 +165,16 @@ std::string to_csv(const ask::step_plan& plan) {
   return text;
 }
 
+std::string to_text(const emitted_settings& found, std::string_view framework,
+                    const ask::step_plan& plan) {
+  std::string text;
+  const auto refused = found.refusals.size();
+  for (std::size_t i = 0; i < refused; ++i)
+    text += fmt::format("# not #{}, {}: {} {}\n", i + 1, degrees_of(plan.candidates[i]), framework,
+                        found.refusals[i]);
+  const auto& best = plan.candidates[refused];
+  return text + fmt::format("# {}: #{} of the plan, {}, {}\n{}", framework, refused + 1,
+                            degrees_of(best), to_string(best.time), found.lines);
+}
+
 }  // namespace attnsim::report

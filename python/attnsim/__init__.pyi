@@ -262,6 +262,143 @@ class Plan:
     def best(self) -> Prediction: ...
     def frame(self) -> DataFrame: ...
 
+class Step:
+    """A predicted training step or prefill, as `attnsim step` prints it."""
+
+    class Degrees(NamedTuple):
+        tp: int
+        cp: int
+        pp: int
+        vp: int
+        dp: int
+        ep: int
+
+    class Parts(NamedTuple):
+        matmul_s: float
+        attention_s: float
+        elementwise_s: float
+        exposed_communication_s: float
+        tensor_exchange_s: float
+        expert_exchange_s: float
+        data_exchange_s: float
+        bubble_s: float
+        optimizer_s: float
+
+    class StepSpeedupByAttention(NamedTuple):
+        twice: float
+        four_times: float
+        free: float
+
+    class Bottleneck(NamedTuple):
+        kind: str
+        name: str
+        share: float
+
+    class Memory(NamedTuple):
+        parameters: int
+        gradients: int
+        optimizer: int
+        activations: int
+        buffers: int
+        workspace: int
+
+    @property
+    def schema(self) -> str:
+        """of these figures"""
+    @property
+    def cluster(self) -> str:
+        """its name"""
+    @property
+    def model(self) -> str:
+        """its name"""
+    @property
+    def task(self) -> str:
+        """train or prefill"""
+    @property
+    def dtype(self) -> str:
+        """bf16 or fp8-linear"""
+    @property
+    def ranks(self) -> int:
+        """devices that take part"""
+    @property
+    def degrees(self) -> Degrees:
+        """ranks of each kind of parallelism; vp: chunks of layers a pipeline rank"""
+    @property
+    def shard(self) -> str:
+        """what ranks with the same parameters keep once"""
+    @property
+    def recompute(self) -> str:
+        """none, selective or full"""
+    @property
+    def schedule(self) -> str:
+        """attention's algorithm"""
+    @property
+    def grid(self) -> tuple[int, int]:
+        """rows and columns of attention's ranks"""
+    @property
+    def ulysses(self) -> int:
+        """ranks of a group that exchanges tokens for heads"""
+    @property
+    def seq(self) -> int:
+        """tokens of a sequence"""
+    @property
+    def prefix(self) -> int:
+        """cached tokens before each sequence"""
+    @property
+    def global_batch(self) -> int:
+        """sequences of a step"""
+    @property
+    def micro_batch(self) -> int:
+        """sequences that pass the layers together"""
+    @property
+    def micro_batches(self) -> int:
+        """that pass a pipeline in a step"""
+    @property
+    def step_time_s(self) -> float:
+        """of a step; of a prefill, to the first token, in s"""
+    @property
+    def step_time_interval_s(self) -> tuple[float, float]:
+        """low and high, by the profile's stated uncertainties, in s"""
+    @property
+    def tokens_per_s_per_device(self) -> float:
+        """of all devices, by their number, in tokens/s"""
+    @property
+    def model_tflops_per_device(self) -> float:
+        """6 for each active parameter and token, 12 for each visible pair and element of a head, nothing computed again; a prefill a third, in TFLOP/s"""
+    @property
+    def model_flops_utilisation(self) -> float:
+        """the same over the device's bf16 peak"""
+    @property
+    def parts(self) -> Parts:
+        """what the pipeline rank that is busy longest spends its time on: they add up to the step (exposed_communication_s has the three exchanges together), in s"""
+    @property
+    def attention_share(self) -> float:
+        """of the step's time, its exchanges included"""
+    @property
+    def step_speedup_by_attention(self) -> StepSpeedupByAttention:
+        """of the step if attention were 2 or 4 times as fast, or took no time"""
+    @property
+    def attention_layer_s(self) -> float:
+        """one layer's attention of one micro-batch, forward and backward, in s"""
+    @property
+    def bottleneck(self) -> Bottleneck:
+        """the part that takes most, what holds it up, its share of the time"""
+    @property
+    def peak_memory_bytes(self) -> int:
+        """on the pipeline rank that holds most, in bytes"""
+    @property
+    def memory(self) -> Memory:
+        """of them by kind, in bytes"""
+    @property
+    def peak_memory_by_pipeline_rank_bytes(self) -> list[int]:
+        """of each, in bytes"""
+    @property
+    def feasible(self) -> bool:
+        """it fits the device's memory"""
+    @property
+    def warnings(self) -> list[str]:
+        """in words"""
+
 class Timeline:
     """What happened when; of ranks and links that behave alike one is listed."""
 
@@ -295,6 +432,7 @@ def plan(cluster: Cluster, attention: Attention, strategy: Strategy = ..., *, sc
          ranks: int | None = None, pass_: PassName = "both") -> Plan: ...
 def simulate(cluster: Cluster, attention: Attention, strategy: Strategy = ..., *, ranks: int | None = None,
              pass_: PassName = "both") -> Timeline: ...
+def step(cluster: Cluster, **fields: Any) -> Step: ...
 def clusters() -> list[str]: ...
 def devices() -> list[str]: ...
 def hosts() -> list[str]: ...

@@ -51,7 +51,8 @@ TEST(step_plan, keeps_what_is_given) {
 }
 
 TEST(step_plan, names_what_is_ruled_out_and_why) {
-  const auto p = planned_step(wanted_step({{"model", "llama2-7b"}, {"seq", "512K"}}));
+  const auto p =
+      planned_step(wanted_step({{"model", "llama2-7b"}, {"seq", "512K"}, {"global-batch", "1"}}));
   std::size_t ruled_out = 0;
   for (const auto& r : p.rejected) ruled_out += r.candidates;
   EXPECT_THAT(p.rejected, testing::Contains(testing::Field(&ruled_out::reason, "out of memory")));
@@ -59,7 +60,7 @@ TEST(step_plan, names_what_is_ruled_out_and_why) {
 }
 
 TEST(step_plan, says_when_nothing_fits) {
-  auto r = wanted_step({{"model", "llama3-405b"}, {"seq", "8K"}});
+  auto r = wanted_step({{"model", "llama3-405b"}, {"seq", "8K"}, {"global-batch", "16"}});
   try {
     planned_step(r);
     FAIL();
@@ -71,6 +72,11 @@ TEST(step_plan, says_when_nothing_fits) {
   EXPECT_ERROR(planned_step(r), infeasible,
                "no step of llama3-405b on 16 ranks: degrees that are asked for do not divide the "
                "ranks");
+}
+
+TEST(step_plan, ranks_steps_of_one_batch) {
+  EXPECT_ERROR(planned_step(wanted_step({{"model", "llama2-7b"}, {"seq", "8K"}})), input_error,
+               "global-batch: is required");
 }
 
 TEST(step_plan, of_a_prefill_recomputes_and_shards_nothing) {

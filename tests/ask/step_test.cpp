@@ -134,6 +134,17 @@ TEST(step, sixteen_thousand_devices_take_no_longer_than_a_few) {
   EXPECT_LT(a.utilisation, 0.6);
 }
 
+TEST(step, errors_are_about_its_own_fields) {
+  EXPECT_ERROR(answered({{"cp", "8"}, {"schedule", "helix"}}), input_error,
+               "task: 'train': expected prefill: helix decodes");
+  EXPECT_ERROR(answered({{"prefix", "4096"}}), input_error,
+               "task: 'train': expected prefill: the tokens of a cached prefix have no gradients");
+  EXPECT_ERROR(
+      answered({{"micro-batch", "1000000000"}}), input_error,
+      "micro-batch: '1000000000': expected at most 536870912 here: bytes and pairs of tokens "
+      "are counted in 64 bits");
+}
+
 TEST(step, degrees_must_fit) {
   EXPECT_ERROR(answered({{"tp", "3"}}), infeasible,
                "tp: '3': tp x cp x pp x dp is 3 x 1 x 1 x 2, of 8 ranks; feasible: degrees whose "

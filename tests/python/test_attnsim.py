@@ -234,6 +234,26 @@ class predictions(unittest.TestCase):
 
 
 @unittest.skipUnless(pandas, "no pandas")
+class steps(unittest.TestCase):
+    CLUSTER = attnsim.Cluster("dgx-h100", nodes=1)
+
+    def test_step_is_the_programs(self):
+        step = attnsim.step(self.CLUSTER, model="llama3-8b", seq="64K", tp=2, cp=4, dtype="fp8-linear", shard="optimizer",
+                            recompute="full")
+        printed = ask("step", "dgx-h100", "--nodes=1", "--model=llama3-8b", "--seq=64K", "--tp=2", "--cp=4",
+                      "--dtype=fp8-linear", "--shard=optimizer", "--recompute=full")
+        self.assertEqual(step.step_time_s, printed["step_time_s"])
+        self.assertEqual(step.parts.attention_s, printed["parts"]["attention_s"])
+        self.assertEqual(step.degrees.cp, 4)
+        self.assertTrue(step.feasible)
+
+    def test_bad_input_is_one_line(self):
+        with self.assertRaisesRegex(attnsim.Infeasible, "^global_batch: '12': expected a multiple of micro-batch x dp"):
+            attnsim.step(self.CLUSTER, model="llama3-8b", seq="8K", global_batch=12)
+        with self.assertRaisesRegex(TypeError, r"^step\(\) has no argument global_bath; did you mean global_batch"):
+            attnsim.step(self.CLUSTER, model="llama3-8b", seq="8K", global_bath=8)
+
+
 class timelines(unittest.TestCase):
     cluster = attnsim.Cluster("dgx-h100", nodes=1)
     layer = attnsim.Attention("64K", heads=32, kv_heads=8)
