@@ -39,5 +39,6 @@ result nccl_tests();
 result products();
 result nemo_steps();
 result torchtitan_steps();
+result headline_steps();
 
 }  // namespace attnsim::reproduce

@@ -170,6 +170,27 @@ class published:
         ])
 
 
+def steps(figures):
+    """By series of the studies of steps."""
+    rows = []
+    for name in ("products", "nemo-steps", "torchtitan-steps"):
+        for series in dict.fromkeys(p["series"] for p in figures.studies[name] if not p["fitted"]):
+            e = figures.errors(name, where=lambda s, series=series: s == series)
+            rows.append(f"| {name} | {series} | {len(e.points)} | {e.mean():.1f} % | {e.quantile(1):.0f} % |")
+    return "\n".join(["| study | series | figures | mean error | worst |", "|---|---|---:|---:|---:|", *rows])
+
+
+def headlines(program):
+    """What the papers' speedups of attention are worth to a step."""
+    study = json.loads(call(program, "reproduce", "headline-steps", "--format", "json", "--quiet"))
+    study = study[0] if isinstance(study, list) else study
+    by_figure = {}
+    for w in study["what_if"]:
+        by_figure.setdefault(w["figure"], []).append(w["predicted"])
+    rows = [f"| {figure} | {attention:.2f} | {step:.2f} |" for figure, (attention, step) in by_figure.items()]
+    return "\n".join(["| against Ring Attention | attention | step |", "|---|---:|---:|", *rows])
+
+
 def summary(h100, h200, others_figures):
     kernels = errors(h100.errors("kernels").points + h200.errors("kernels").points)
     schedules = h200.errors("schedules")
@@ -210,7 +231,9 @@ def main():
                study("h200-again", "h200-sxm5", every).run(program)]
     figures = published(program)
     made = {"README.md": {"summary": summary(*studies[:2], figures)},
-            "docs/trust.md": {"measured": measured(*studies), "published": figures.table()}}
+            "docs/trust.md": {"measured": measured(*studies), "published": figures.table()},
+            "docs/steps.md": {"steps": steps(figures)},
+            "docs/explained.md": {"headlines": headlines(program)}}
     stale = []
     for page, parts in made.items():
         before = after = (ROOT / page).read_text()

@@ -103,6 +103,7 @@ ask::step_answer torchtitan_step(const published_row& row, double speed,
   auto q = question_of(row, "llama3-8b");
   q.shard = sharding::parameters;
   if (row.integer("cp") > 1) {
+    set(q, "framework", "torchtitan");
     set(q, "schedule", "allgather");
     set(q, "tokens", tokens);
   }
@@ -189,7 +190,8 @@ result torchtitan_steps() {
       "memory: states of 16 bytes a parameter over 8, kept activations, gathered layers and "
       "embeddings, logits in four forms (eager: five)"};
   r.notes = {
-      "from 65536 tokens on 2 GPUs to 131072 on 4 the published rate more than halves, though "
+      "from 65536 tokens on 2 context ranks to 131072 on 4 the published rate more than halves, "
+      "though "
       "twice the tokens are at most twice the work a token: something else than attention's "
       "operations is in the rows of 4 and 8, and they are too fast here"};
   return r;
