@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "ask/step_run.hpp"
 #include "model/cost/kernel.hpp"
 #include "model/cost/matmul.hpp"
-#include "model/step/pipeline.hpp"
 
 namespace attnsim::ask {
 namespace {
@@ -170,127 +170,6 @@ layers_attention attention_of(const step_question& q, const degrees& cut, const 
   return result;
 }
 
-/// Layers of each virtual stage: as even as they go, the first ones have more.
-std::vector<int> stage_layers(const degrees& cut, int layers) {
-  const int stages = cut.pipeline * cut.chunks;
-  std::vector<int> counts(static_cast<std::size_t>(stages), layers / stages);
-  for (int i = 0; i < layers % stages; ++i) ++counts[static_cast<std::size_t>(i)];
-  return counts;
-}
-
-/// The passes over each virtual stage by what they go to.
-struct stage_parts {
-  std::vector<part_times> forward, backward, first_forward, last_backward;
-};
-
-class step_run {
- public:
-  step_run(const step_question& q, const step_costs& costs, const layer_setting& s,
-           int micro_batches)
-      : q_(q),
-        costs_(costs),
-        setting_(s),
-        micro_batches_(micro_batches),
-        counts_(stage_layers(s.cut, s.model.layers)) {}
-
-  /// Of the rank that is busy longest; they add up to the step's time.
-  part_times parts(double scale = 1) const {
-    return q_.task == step_task::prefill ? prefill(scale) : train(scale);
-  }
-
-  held_layers held(int rank) const {
-    const auto& cut = setting_.cut;
-    held_layers h{.embedding = rank == 0, .loss = rank == cut.pipeline - 1};
-    for (int c = 0; c < cut.chunks; ++c)
-      h.layers += counts_[static_cast<std::size_t>(c * cut.pipeline + rank)];
-    const auto chunks = chunks_in_flight(cut.pipeline, cut.chunks, micro_batches_, rank);
-    h.layers_in_flight = static_cast<double>(h.layers) / cut.chunks * chunks;
-    return h;
-  }
-
- private:
-  part_times pass_over(std::size_t stage, pass_kind pass, beside data, double scale) const {
-    auto total = costs_.layers(pass, counts_[stage], data, scale);
-    if (stage == 0) total = total + costs_.embedding(pass);
-    const bool last = stage + 1 == counts_.size();
-    if (last && q_.task == step_task::train) total = total + costs_.loss(pass);
-    return total;
-  }
-
-  /// Equal stages are run once.
-  std::vector<part_times> passes(pass_kind pass, beside data, double scale) const {
-    std::vector<part_times> all;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      const bool as_before = i > 1 && i + 1 < counts_.size() && counts_[i] == counts_[i - 1];
-      all.push_back(as_before ? all.back() : pass_over(i, pass, data, scale));
-    }
-    return all;
-  }
-
-  stage_parts stages(double scale) const {
-    const auto shard = sharding_of(q_);
-    const bool every = shard == sharding::parameters;
-    const bool reduces = every || shard == sharding::gradients;
-    stage_parts p;
-    p.forward = passes(pass_kind::forward, {.gathers = every}, scale);
-    p.first_forward = shard == sharding::optimizer || shard == sharding::gradients
-                          ? passes(pass_kind::forward, {.gathers = true}, scale)
-                          : p.forward;
-    p.backward = passes(pass_kind::backward, {.gathers = every, .reduces = reduces}, scale);
-    p.last_backward = reduces ? p.backward : passes(pass_kind::backward, {.reduces = true}, scale);
-    const auto tables = setting_.model.embedding_parameters() / setting_.cut.tensor;
-    p.last_backward.front() = p.last_backward.front() + costs_.exposed_reduction(tables);
-    return p;
-  }
-
-  static std::vector<seconds> times_of(const std::vector<part_times>& parts) {
-    std::vector<seconds> times;
-    for (const auto& p : parts) times.emplace_back(sum_of(p));
-    return times;
-  }
-
-  part_times train(double scale) const {
-    const auto& cut = setting_.cut;
-    const auto p = stages(scale);
-    const auto run = run_pipeline(cut.pipeline, cut.chunks, micro_batches_,
-                                  {.forward = times_of(p.forward),
-                                   .backward = times_of(p.backward),
-                                   .first_forward = times_of(p.first_forward),
-                                   .last_backward = times_of(p.last_backward),
-                                   .send = costs_.send()});
-    part_times total{};
-    for (int c = 0; c < cut.chunks; ++c) {
-      const auto i = static_cast<std::size_t>(c * cut.pipeline + run.slowest);
-      total = total + p.first_forward[i] + p.last_backward[i] +
-              (micro_batches_ - 1) * (p.forward[i] + p.backward[i]);
-    }
-    total[static_cast<std::size_t>(step_part::bubble)] += run.bubble().value();
-    const auto h = held(run.slowest);
-    return total + costs_.optimizer(parameters_of(setting_, h),
-                                    h.layers * expert_parameters_a_rank(setting_));
-  }
-
-  /// A batch's micro-batches follow each other through the stages; the last one's first tokens end it.
-  part_times prefill(double scale) const {
-    const auto stages = passes(pass_kind::forward, {}, scale);
-    part_times total{}, longest{};
-    for (const auto& stage : stages) {
-      total = total + stage;
-      if (sum_of(stage) > sum_of(longest)) longest = stage;
-    }
-    total = total + (micro_batches_ - 1) * longest;
-    total[static_cast<std::size_t>(step_part::bubble)] +=
-        (setting_.cut.pipeline - 1) * costs_.send().value();
-    return total + costs_.logits_of(static_cast<double>(q_.sequences()));
-  }
-
-  const step_question& q_;
-  const step_costs& costs_;
-  const layer_setting& setting_;
-  int micro_batches_;
-  std::vector<int> counts_;
-};
-
 double cached_bytes(const step_question& q, const layer_setting& s) {
   const double tokens = static_cast<double>((*q.base.sequence + q.base.prefix) * q.sequences());
   return 2 * 2 * tokens / s.cut.context * static_cast<double>(s.model.key_width()) / s.cut.tensor;
@@ -343,8 +222,8 @@ void use_time(step_answer& a, const step_run& run, const transformer& t, const c
   const double tokens = static_cast<double>(a.global_batch) * static_cast<double>(a.sequence);
   a.tokens_a_second = tokens / time / a.cut.ranks();
   const double forward_share = a.task == step_task::prefill ? 1.0 / 3 : 1;
-  a.model_rate =
-      flop_rate(forward_share * model_operations_a_token(t, a.sequence) * a.tokens_a_second);
+  a.model_rate = flop_rate(forward_share * model_operations_a_token(t, a.sequence, a.prefix) *
+                           a.tokens_a_second);
   a.utilisation = a.model_rate.value() / c.device.peak_half.value();
   constexpr double scales[] = {0.5, 0.25, 0};
   for (std::size_t i = 0; i < 3 && detail == step_detail::all; ++i)
@@ -418,7 +297,7 @@ step_bound bound_of(const step_question& q, const cluster& c, const transformer&
   const auto setting = setting_of(q, cut, t);
   known_parts known(c);
   const step_costs costs(c, setting, sharding_of(q), {}, known);
-  const step_run run(q, costs, setting, batch.micro_batches);
+  const step_run run(costs, setting, q.task, sharding_of(q), batch.micro_batches, q.sequences());
   step_bound bound;
   for (const auto& m : memory_by_rank(q, run, setting, batch.micro_batches, 0))
     bound.memory = std::max(bound.memory, m.total());
@@ -469,7 +348,7 @@ step_answer answer(const step_question& q, const cluster& c, const transformer& 
                 .micro_batches = batch.micro_batches,
                 .attention = *attended.full};
   const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
-  const step_run run(q, costs, setting, batch.micro_batches);
+  const step_run run(costs, setting, q.task, sharding_of(q), batch.micro_batches, q.sequences());
   use_memory(a, memory_by_rank(q, run, setting, batch.micro_batches, attended.buffers), c);
   use_time(a, run, t, c, detail);
   use_interval(a, c);

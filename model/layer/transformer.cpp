@@ -169,9 +169,10 @@ transformer read_transformer(const std::string& model) {
   return t;
 }
 
-double model_operations_a_token(const transformer& t, std::int64_t sequence) {
+double model_operations_a_token(const transformer& t, std::int64_t sequence, std::int64_t prefix) {
   const auto of_layer = [&](attention a) {
     a.sequence = sequence;
+    a.prefix = prefix;
     a.batch = 1;
     return 12 * static_cast<double>(visible_pairs(a)) / static_cast<double>(sequence) *
            static_cast<double>(t.query_width());

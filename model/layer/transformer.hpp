@@ -53,7 +53,7 @@ struct transformer {
 transformer read_transformer(const std::string& model);
 
 /// Operations that training on a token needs, as the field counts them: 6 for each active parameter but the embedding's, and
-/// attention's 12 a visible pair and element of a head.
-double model_operations_a_token(const transformer&, std::int64_t sequence);
+/// attention's 12 a visible pair and element of a head, pairs with `prefix` cached tokens before the sequence too.
+double model_operations_a_token(const transformer&, std::int64_t sequence, std::int64_t prefix = 0);
 
 }  // namespace attnsim

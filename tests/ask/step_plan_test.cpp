@@ -35,6 +35,11 @@ TEST(step_plan, wins_as_exhaustive_search_does_on_sixteen_devices) {
       {{"model", "mixtral-8x7b"}, {"seq", "16K"}, {"global-batch", "16"}, {"recompute", "full"}}));
 }
 
+TEST(step_plan, wins_as_exhaustive_search_does_on_thirty_two) {
+  expect_same_winner(wanted_step(
+      {{"nodes", "4"}, {"model", "llama3-8b"}, {"seq", "128K"}, {"global-batch", "8"}}));
+}
+
 TEST(step_plan, keeps_what_is_given) {
   const auto p = planned_step(wanted_step({{"model", "llama2-7b"},
                                            {"seq", "64K"},

@@ -54,6 +54,12 @@ TEST(transformer, model_operations_are_six_a_parameter_and_twelve_a_visible_pair
             6.0 * (32 * 202375168.0 + 131072000.0) + 12 * 2048.5 * 4096 * 32);
 }
 
+TEST(transformer, cached_tokens_are_seen_by_every_new_one) {
+  const auto t = read_transformer("llama2-7b");
+  EXPECT_EQ(model_operations_a_token(t, 4096, 1000) - model_operations_a_token(t, 4096),
+            12.0 * 1000 * 4096 * 32);
+}
+
 TEST(transformer, says_what_it_cannot_read) {
   EXPECT_ERROR(read_transformer("flux.1-dev"), input_error,
                "model: 'flux.1-dev': the list has its attention only: expected a config.json, or a "
