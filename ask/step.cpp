@@ -83,7 +83,7 @@ batch_split batch_of(const step_question& q, const degrees& cut) {
 
 layer_setting setting_of(const step_question& q, const degrees& cut, const transformer& t) {
   const auto tokens = q.base.sequence.value_or(0) * q.sequences();
-  if (tokens % (cut.context * cut.tensor) != 0) {
+  if (tokens % (std::int64_t{cut.context} * cut.tensor) != 0) {
     throw infeasible(
         asked("seq"), std::to_string(*q.base.sequence),
         fmt::format("expected a multiple of cp x tp, {} x {}", cut.context, cut.tensor));

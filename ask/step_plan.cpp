@@ -24,7 +24,7 @@ std::vector<std::int64_t> divisors_of(std::int64_t n) {
 
 std::vector<std::int64_t> open_or(const std::optional<std::int64_t>& given,
                                   std::vector<std::int64_t> open) {
-  return given ? std::vector{*given} : open;
+  return given ? std::vector{*given} : std::move(open);
 }
 
 template <typename Named>

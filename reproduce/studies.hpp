@@ -39,6 +39,7 @@ result nccl_tests();
 result products();
 result nemo_steps();
 result torchtitan_steps();
+result megatron_steps();
 result headline_steps();
 
 }  // namespace attnsim::reproduce

@@ -112,6 +112,9 @@ constexpr study table[] = {
      "NVIDIA NeMo framework user guide 24.12, long sequence performance", nemo_steps},
     {"torchtitan-steps", "training steps of Llama 3.1 8B on 8 H100, with memory",
      "github.com/pytorch/torchtitan benchmarks/llama3_h100_202412", torchtitan_steps},
+    {"megatron-steps",
+     "training steps of GPT models on 8 to 512 A100, tensor and pipeline parallel",
+     "arXiv 2205.05198, table 5", megatron_steps},
     {"headline-steps", "the two papers' headline speedups as those of whole training steps",
      "arXiv 2503.15758 and 2512.20968: machines of the studies above", headline_steps},
 };

@@ -159,6 +159,7 @@ class published:
             ("NeMo's steps on 4 to 1,024 H100, with context parallelism", self.errors("nemo-steps", where=lambda s: s == "with CP")),
             ("and their gain by context parallelism (one number fitted)", self.errors("nemo-steps", where=lambda s: s == "gain of CP")),
             ("torchtitan's steps on 8 H100, rates (one number fitted)", self.errors("torchtitan-steps", where=lambda s: s != "memory")),
+            ("Megatron-LM's steps on 8 to 512 A100, tensor and pipeline parallel", self.errors("megatron-steps")),
             ("torchtitan's steps on 8 H100, memory", self.errors("torchtitan-steps", where=lambda s: s == "memory")),
         ]
 
@@ -173,7 +174,7 @@ class published:
 def steps(figures):
     """By series of the studies of steps."""
     rows = []
-    for name in ("products", "nemo-steps", "torchtitan-steps"):
+    for name in ("products", "megatron-steps", "nemo-steps", "torchtitan-steps"):
         for series in dict.fromkeys(p["series"] for p in figures.studies[name] if not p["fitted"]):
             e = figures.errors(name, where=lambda s, series=series: s == series)
             rows.append(f"| {name} | {series} | {len(e.points)} | {e.mean():.1f} % | {e.quantile(1):.0f} % |")

@@ -142,7 +142,7 @@ result nemo_steps() {
       "TFLOP/s by NeMo's formula, which counts all pairs of tokens under the causal mask too",
       "4M tokens a step at every length: the page states no batch here, its later edition this one",
       "attention by FlashAttention-2 as a ring over zigzag tokens, told by the longest row: cuDNN "
-      "would be a quarter faster than published (second list)",
+      "9 would be far faster than published (second list)",
       "linear layers in FP8; optimizer states sharded, their exchanges beside the passes; tensor "
       "exchanges in pieces beside products; nothing recomputed with CP",
       "without CP: the fastest of all pipeline degrees, micro-batches, full recomputation or none, "
