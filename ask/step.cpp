@@ -190,7 +190,8 @@ std::vector<step_memory> memory_by_rank(const step_question& q, const step_run& 
   return all;
 }
 
-void use_memory(step_answer& a, const std::vector<step_memory>& by_rank, const cluster& c) {
+void use_memory(step_answer& a, const std::vector<step_memory>& by_rank, double room,
+                const cluster& c) {
   for (const auto& m : by_rank) {
     if (a.peak_by_rank.empty() || m.total() > a.memory.total()) {
       a.memory = m;
@@ -198,7 +199,6 @@ void use_memory(step_answer& a, const std::vector<step_memory>& by_rank, const c
     }
     a.peak_by_rank.push_back(m.total());
   }
-  const double room = static_cast<double>(c.device.memory.value());
   a.feasible = a.memory.total() <= room;
   if (a.feasible) return;
   const std::pair<const char*, double> kinds[] = {
@@ -308,6 +308,15 @@ step_bound bound_of(const step_question& q, const cluster& c, const transformer&
   return bound;
 }
 
+double memory_for(const step_question& q, const cluster& c) {
+  if (q.reserve >= c.device.memory) {
+    throw infeasible(
+        asked("reserve"), to_string(q.reserve),
+        fmt::format("{} has {}; feasible: less", c.device.name, to_string(c.device.memory)));
+  }
+  return static_cast<double>((c.device.memory - q.reserve).value());
+}
+
 std::pair<double, double> layer_seconds(const step_question& q, const cluster& c,
                                         const transformer& t, known_parts& known) {
   const auto cut = degrees_of(q, ranks_of(q.base, c));
@@ -349,7 +358,8 @@ step_answer answer(const step_question& q, const cluster& c, const transformer& 
                 .attention = *attended.full};
   const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
   const step_run run(costs, setting, q.task, sharding_of(q), batch.micro_batches, q.sequences());
-  use_memory(a, memory_by_rank(q, run, setting, batch.micro_batches, attended.buffers), c);
+  use_memory(a, memory_by_rank(q, run, setting, batch.micro_batches, attended.buffers),
+             memory_for(q, c), c);
   use_time(a, run, t, c, detail);
   use_interval(a, c);
   add_warnings(a, c);

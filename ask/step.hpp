@@ -70,6 +70,9 @@ struct step_bound {
 };
 step_bound bound_of(const step_question&, const cluster&, const transformer&);
 
+/// Of a device, what the step may hold.
+double memory_for(const step_question&, const cluster&);
+
 /// One layer of a micro-batch by itself, forward and backward.
 std::pair<double, double> layer_seconds(const step_question&, const cluster&, const transformer&,
                                         known_parts&);

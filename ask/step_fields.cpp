@@ -49,8 +49,15 @@ double parse_skew(const std::string& text) {
   return value;
 }
 
+byte_count parse_reserve(const std::string& text) {
+  return parse<byte_count>(text);
+}
+
 std::string text_of(const std::string& value) {
   return value;
+}
+std::string text_of(byte_count value) {
+  return fmt::format("{} B", value.value());
 }
 std::string text_of(std::int64_t value) {
   return std::to_string(value);
@@ -169,7 +176,11 @@ std::vector<step_field> all_rows() {
        on_off<&step_question::eager>(
            "eager", "elementwise operations one by one, as a framework without a compiler"),
        row<&step_question::expert_skew, parse_skew>(
-           "expert-skew", "tokens of the busiest expert rank over the mean", "1")});
+           "expert-skew", "tokens of the busiest expert rank over the mean", "1"),
+       row<&step_question::reserve, parse_reserve>(
+           "reserve",
+           "memory of a device that is kept for what is not counted (contexts, libraries, "
+           "fragmentation), such as 6 GiB (default: none)")});
   return rows;
 }
 

@@ -164,7 +164,7 @@ class search {
     ++result_.considered;
     try {
       const auto b = bound_of(q, cluster_, model_);
-      const double room = static_cast<double>(cluster_.device.memory.value());
+      const double room = memory_for(q, cluster_);
       if (b.memory > room) return reject("out of memory", q, b.memory);
       candidates_.push_back({q, b.time, 0});
     } catch (const infeasible& e) {

@@ -43,6 +43,8 @@ struct step_question {
   bool tensor_overlap = false;
   bool eager = false;
   double expert_skew = 1;
+  byte_count
+      reserve;  ///< of a device's memory, for what is not counted: contexts, libraries, fragmentation
 
   std::int64_t sequences() const { return micro_batch.value_or(1); }  ///< of a micro-batch
 };

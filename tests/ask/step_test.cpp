@@ -1,5 +1,6 @@
 #include "ask/step.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/expect_error.hpp"
@@ -117,6 +118,18 @@ TEST(step, says_when_memory_does_not_suffice) {
   EXPECT_THAT(a.warnings,
               testing::Contains(testing::HasSubstr(
                   "of the device's 80.00 GiB on pipeline rank 0, most of it optimizer")));
+}
+
+TEST(step, leaves_what_is_reserved) {
+  const auto whole = answered({{"tp", "8"}});
+  EXPECT_TRUE(whole.feasible);
+  const auto free = 80.0 - whole.memory.total() / (1 << 30);
+  EXPECT_TRUE(
+      answered({{"tp", "8"}, {"reserve", fmt::format("{} GiB", free - 1).c_str()}}).feasible);
+  EXPECT_FALSE(
+      answered({{"tp", "8"}, {"reserve", fmt::format("{} GiB", free + 1).c_str()}}).feasible);
+  EXPECT_ERROR(answered({{"tp", "8"}, {"reserve", "80 GiB"}}), infeasible,
+               "reserve: '80.00 GiB': h100-sxm5 has 80.00 GiB; feasible: less");
 }
 
 TEST(step, sixteen_thousand_devices_take_no_longer_than_a_few) {
