@@ -36,8 +36,9 @@ std::vector<strategy> laid_out(const question& q, const attention& a, int ranks)
 
 strategy with_fastest_tokens(const question& q, const cluster& c, const attention& a, int ranks) {
   check(a);
+  const auto& asked = find_algorithm(q.schedule);
   const bool open = !q.tokens && a.mask == mask_kind::causal && a.documents.empty() &&
-                    !find_algorithm(q.schedule).whole_queries;
+                    !asked.whole_queries && !asked.for_windows;
   const auto layouts = open ? laid_out(q, a, ranks) : std::vector<strategy>{};
   if (layouts.empty()) return strategy_of(q, a);
   const auto time_of = [&](const strategy& s, prediction_method by) {

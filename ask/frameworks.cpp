@@ -195,8 +195,9 @@ std::string magi_settings(const strategy& s, const attention& a) {
 // --- vLLM, SGLang -------------------------------------------------------------------------------
 
 /// Both gather K and V of a prefill's tokens in each layer, with Q local.
-std::string gathers_keys_only(const strategy& s, const attention& a, pass_kind pass) {
-  if (s.schedule != "allgather") return not_among(s, "allgather");
+std::string gathers_keys_only(const strategy& s, const attention& a, pass_kind pass,
+                              std::string_view offered) {
+  if (s.schedule != "allgather") return not_among(s, offered);
   if (pass != pass_kind::forward) return "has no backward pass (inference)";
   return no_documents(a, "");
 }
@@ -216,7 +217,8 @@ bool decodes_in_vllm(const strategy& s) {
 
 std::string vllm_refusal(const strategy& s, const attention& a, pass_kind pass) {
   if (decodes_in_vllm(s)) return vllm_decode_refusal(s, a);
-  return first_of({gathers_keys_only(s, a, pass), no_prefix(a),
+  return first_of({gathers_keys_only(s, a, pass, "allgather, and to decode dcp and dcp-a2a"),
+                   no_prefix(a),
                    other_tokens(s, a, token_layout::zigzag, "head-tail chunks")});
 }
 
@@ -231,7 +233,7 @@ std::string vllm_settings(const strategy& s, const attention&) {
 }
 
 std::string sglang_refusal(const strategy& s, const attention& a, pass_kind pass) {
-  if (auto reason = gathers_keys_only(s, a, pass); !reason.empty()) return reason;
+  if (auto reason = gathers_keys_only(s, a, pass, "allgather"); !reason.empty()) return reason;
   if (a.prefix > 0) return "keeps the whole cache on every rank";
   const bool striped = s.tokens == token_layout::striped;
   return striped ? "" : other_tokens(s, a, token_layout::zigzag, "or striped");

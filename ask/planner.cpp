@@ -59,9 +59,11 @@ std::vector<std::string> schedules_of(const plan_request& request) {
   if (!request.schedules.empty()) return request.schedules;
   std::vector<std::string> names;
   const bool more_keys = request.problem.tokens(token_side::keys) > request.problem.sequence;
+  const bool has_window = request.problem.window > 0;
   for (const auto& a : algorithms()) {
     const bool computes = !a.whole_queries || request.pass == pass_kind::forward;
-    if (computes && (more_keys || !a.for_more_keys)) names.push_back(a.name);
+    const bool of_use = (more_keys || !a.for_more_keys) && (has_window || !a.for_windows);
+    if (computes && of_use) names.push_back(a.name);
   }
   return names;
 }
@@ -83,6 +85,7 @@ std::vector<token_layout> wanted_layouts(const plan_request& request) {
 /// Those that the sequence fits; whole queries go with any.
 std::vector<token_layout> layouts_of(const plan_request& request, const algorithm& of) {
   auto layouts = wanted_layouts(request);
+  if (of.for_windows && !request.fix_tokens) layouts = {of.tokens};
   if (of.whole_queries) return {request.fix_tokens ? request.fixed.tokens : of.tokens};
   std::erase_if(layouts, [&](token_layout l) {
     return !fits_layout(request.problem, l, places_of(request));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "validate/shard.hpp"
 
@@ -66,7 +67,7 @@ data_type local_operations::type(const operand& o) const {
 }
 
 std::int64_t local_operations::slot_tokens(const operand& o) const {
-  return work_.slot_tokens(o.what, work_.program().buffer_of(o).heads);
+  return work_.slot_tokens(o);
 }
 
 std::int64_t local_operations::token_count(const operand& o) const {
@@ -237,10 +238,15 @@ void local_operations::weigh(stream_id stream, const operation& op) {
 
 void local_operations::accumulate(stream_id stream, const operation& op) {
   for (const auto& sum : op.writes) {
-    const auto parts = partials(op.reads, sum.what);
-    device_.cast(stream, shape(sum), whole(sum), parts.at(0));
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      device_.accumulate(stream, shape(sum), whole(sum), parts[i]);
+    bool first = true;
+    for (const auto& o : op.reads) {
+      auto added = shape(sum);
+      if (work_.program().buffer_of(o).tail) added.tokens = slot_tokens(o);
+      const auto into = tokens_from(whole(sum), token_count(sum) - added.tokens);
+      for (const auto& part : partials({o}, sum.what)) {
+        std::exchange(first, false) ? device_.cast(stream, added, into, part)
+                                    : device_.accumulate(stream, added, into, part);
+      }
     }
   }
 }

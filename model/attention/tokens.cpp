@@ -166,9 +166,21 @@ bool append_few_calls(std::vector<tile>& tiles, const placed_range& q, const pla
   return true;
 }
 
+/// Only the rows and columns of a window that may see or be seen.
+void trim_to_window(placed_range& q, placed_range& k, std::int64_t window) {
+  if (window == 0) return;
+  q = up_to(q, count_before(q.tokens, last(k.tokens) + window));
+  q = from(q, count_before(q.tokens, k.tokens.first));
+  if (q.tokens.count <= 0) return;
+  k = up_to(k, count_before(k.tokens, last(q.tokens) + 1));
+  k = from(k, count_before(k.tokens, q.tokens.first - window + 1));
+}
+
 /// Appends the calls for one pair of ranges.
-void append_tiles(std::vector<tile>& tiles, const placed_range& q, const placed_range& k,
-                  const attention& a, bool staircase) {
+void append_tiles(std::vector<tile>& tiles, placed_range q, placed_range k, const attention& a,
+                  bool staircase) {
+  trim_to_window(q, k, a.window);
+  if (q.tokens.count <= 0 || k.tokens.count <= 0) return;
   const auto t = make_tile(q, k, a);
   if (t.pairs() == 0) return;
   const auto query_stride = q.tokens.stride, key_stride = k.tokens.stride;

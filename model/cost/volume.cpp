@@ -1,5 +1,6 @@
 #include "model/cost/volume.hpp"
 
+#include "model/attention/halo.hpp"
 #include "model/attention/heads.hpp"
 #include "model/cost/workload.hpp"
 
@@ -13,34 +14,44 @@ std::int64_t query_places(const strategy& s) {
 
 struct chunk_sizes {
   attention problem;
-  std::int64_t queries, keys;  ///< tokens
+  std::int64_t queries, keys, before;  ///< tokens; `before`: those that a window reaches
   head_range heads;
 
   std::int64_t of(tensor t, precision format = precision::storage) const {
     return (is_key_side(t) ? keys : queries) * token_bytes(problem, t, format, heads);
+  }
+  std::int64_t of_halo(tensor t, precision format = precision::storage) const {
+    return before * token_bytes(problem, t, format, heads);
   }
 };
 
 /// The largest of any rank, as buffers have room for it.
 chunk_sizes sizes_of(const strategy& s, const attention& a) {
   const auto places = std::int64_t{s.rows} * s.cols;
+  const auto [chunks, tail] = halo_of(a, places);
   return {a, a.sequence / query_places(s), a.tokens(token_side::keys) / places,
+          chunks * (a.sequence / places) + tail,
           share_of(share_of(all_heads(a), s.tensor_parallel, 0), s.ulysses, 0)};
 }
 
 chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass) {
   const auto keys = chunk.of(tensor::k) + chunk.of(tensor::v);
+  const auto halo_keys = chunk.of_halo(tensor::k) + chunk.of_halo(tensor::v);
   if (pass == pass_kind::forward) {
     return {.queries = chunk.of(tensor::q),
             .keys = keys,
             .row_results = chunk.of(tensor::o, s.partials) + chunk.of(tensor::lse),
-            .statistics = chunk.of(tensor::lse)};
+            .statistics = chunk.of(tensor::lse),
+            .halo_keys = halo_keys};
   }
   return {.queries = chunk.of(tensor::q) + chunk.of(tensor::d_o) + chunk.of(tensor::lse) +
                      chunk.of(tensor::delta),
           .keys = keys,
           .row_results = chunk.of(tensor::d_q, s.gradients),
-          .key_results = chunk.of(tensor::d_k, s.gradients) + chunk.of(tensor::d_v, s.gradients)};
+          .key_results = chunk.of(tensor::d_k, s.gradients) + chunk.of(tensor::d_v, s.gradients),
+          .halo_keys = halo_keys,
+          .halo_results =
+              chunk.of_halo(tensor::d_k, s.gradients) + chunk.of_halo(tensor::d_v, s.gradients)};
 }
 
 /// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's. A cached prefix stays.

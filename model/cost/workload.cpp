@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "model/attention/halo.hpp"
 #include "model/error.hpp"
 
 namespace attnsim {
@@ -179,6 +180,16 @@ std::int64_t workload::chunk_tokens(token_side side) const {
   return (others ? a.kv_sequence : a.sequence) / schedule_->chunk_total(side);
 }
 
+std::int64_t workload::tail_tokens() const {
+  return halo_of(attention_, schedule_->chunk_total()).tail;
+}
+
+std::int64_t workload::slot_tokens(const buffer& b) const {
+  if (b.tail) return tail_tokens();
+  return chunk_tokens(side_of(b.what)) * schedule_->chunks_in_slot(b.heads) +
+         (is_key_side(b.what) ? cached_tokens(b.heads) : 0);
+}
+
 int workload::slot_total() const {
   return schedule_->chunk_total() / schedule_->chunks_in_slot(head_form::share);
 }
@@ -238,8 +249,10 @@ token_set workload::tokens(const attention& a, int rank, const operand& o) const
   token_set all;
   for (const int chunk : schedule_->first_chunks(rank, o)) {
     const auto side = side_of(o.what);
-    const auto part = form == head_form::share ? tokens_of_slot(a, side, chunk / parts)
-                                               : tokens_of_chunk(a, side, chunk);
+    auto part = form == head_form::share ? tokens_of_slot(a, side, chunk / parts)
+                                         : tokens_of_chunk(a, side, chunk);
+    if (schedule_->buffer_of(o).tail)
+      part = slice(part, size(part) - tail_tokens(), tail_tokens());
     all.insert(all.end(), part.begin(), part.end());
   }
   return o.at.ascending ? ascending(all) : all;
@@ -264,12 +277,12 @@ std::int64_t workload::token_bytes(tensor t, precision format, head_form form) c
 
 byte_count workload::bytes(const operand& o) const {
   const auto& b = schedule_->buffer_of(o);
-  return byte_count(schedule_->slot_count(o) * slot_tokens(o.what, b.heads) *
+  return byte_count(schedule_->slot_count(o) * slot_tokens(b) *
                     token_bytes(o.what, b.format, b.heads));
 }
 
 byte_count workload::bytes(const buffer& b) const {
-  return byte_count(schedule_->grid.extent_of(b.slots) * slot_tokens(b.what, b.heads) *
+  return byte_count(schedule_->grid.extent_of(b.slots) * slot_tokens(b) *
                     token_bytes(b.what, b.format, b.heads));
 }
 
@@ -382,14 +395,19 @@ memory_calls workload::memory_calls_of(const operation& op) const {
   const bool in_place = op.kind == op_kind::merge && merges_in_place(op);
   for (const auto& sum : op.writes) {
     const auto form = schedule_->buffer_of(sum).heads;
-    const auto tokens = schedule_->slot_count(sum) * slot_tokens(sum.what, form);
+    const auto tokens_in = [&](const operand& o) {
+      return schedule_->slot_count(o) * slot_tokens(o);
+    };
+    std::int64_t added = -tokens_in(sum);
     int parts = 0;
     for (const auto& o : op.reads) {
-      if (o.what == sum.what) parts += schedule_->slot_count(o) / schedule_->slot_count(sum);
+      if (o.what != sum.what) continue;
+      added += tokens_in(o);
+      parts += schedule_->slot_count(o) / schedule_->slot_count(sum);
     }
     const auto format = in_place ? precision::fp32 : format_of(*schedule_, sum);
     const auto a_token = 2 * token_bytes(sum.what, format, form) + merge_bytes(sum.what, form);
-    use.traffic += byte_count((parts - 1) * tokens * a_token);
+    use.traffic += byte_count(added * a_token);
     if (!is_statistic(sum.what)) use.additions += parts - 1;
   }
   use.count += use.additions;
@@ -441,7 +459,7 @@ byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
 byte_count workload::scratch_bytes(const operation& merge) const {
   const auto& sum = find(merge.writes, tensor::o);
   const auto form = schedule_->buffer_of(sum).heads;
-  return byte_count(schedule_->slot_count(sum) * slot_tokens(tensor::o, form) *
+  return byte_count(schedule_->slot_count(sum) * slot_tokens(sum) *
                     merge_scratch(tensor::o, form));
 }
 
@@ -449,7 +467,7 @@ tile workload::packed_as(const operation& op, tile t) const {
   if (attention_.documents.empty()) return t;
   const auto all_tokens = [&](tensor what) {
     const auto& o = find(op.reads, what);
-    return schedule_->slot_count(o) * slot_tokens(what, schedule_->buffer_of(o).heads);
+    return schedule_->slot_count(o) * slot_tokens(o);
   };
   t.rows = all_tokens(tensor::q);
   t.cols = all_tokens(tensor::k);

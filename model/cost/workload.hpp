@@ -50,10 +50,8 @@ class workload {
   /// Of a cached prefix, those in each slot of keys and values, before the sequence's. Where heads are exchanged a rank keeps
   /// its share of the heads of the whole group's prefix, and only the sequence's tokens are exchanged.
   std::int64_t cached_tokens(head_form) const;
-  std::int64_t slot_tokens(tensor t, head_form form) const {
-    return chunk_tokens(side_of(t)) * schedule_->chunks_in_slot(form) +
-           (is_key_side(t) ? cached_tokens(form) : 0);
-  }
+  std::int64_t slot_tokens(const buffer&) const;
+  std::int64_t slot_tokens(const operand& o) const { return slot_tokens(schedule_->buffer_of(o)); }
   token_set tokens(int rank, const operand&) const;
   /// The tokens of a side's chunk of which `rank` is the home.
   token_set home_tokens(int rank, token_side) const;
@@ -125,6 +123,7 @@ class workload {
   bool exchanges_heads() const { return schedule_->head_axis != 0 && !schedule_->whole_queries; }
   int slot_total() const;
   token_set tokens(const attention&, int rank, const operand&) const;
+  std::int64_t tail_tokens() const;
   token_set tokens_of_chunk(const attention&, token_side, int chunk) const;
   token_set tokens_of_slot(const attention&, token_side, int slot) const;
 

@@ -93,12 +93,12 @@ void share_buffers(schedule& s) {
       ending[life.last].push_back(static_cast<int>(b));
     }
   }
-  using form = std::tuple<tensor, precision, axis_set, head_form>;
+  using form = std::tuple<tensor, precision, axis_set, head_form, bool>;
   std::map<form, std::vector<int>> free;  // oldest first
   for (std::size_t i = 0; i < s.program.size(); ++i) {
     for (const int b : starting[i]) {
       const auto& wanted = s.buffers[static_cast<std::size_t>(b)];
-      auto& available = free[{wanted.what, wanted.format, wanted.slots, wanted.heads}];
+      auto& available = free[{wanted.what, wanted.format, wanted.slots, wanted.heads, wanted.tail}];
       auto& name = renamed[static_cast<std::size_t>(b)];
       if (available.empty()) {
         name = static_cast<int>(kept.size());
@@ -110,7 +110,7 @@ void share_buffers(schedule& s) {
     }
     for (const int b : ending[i]) {
       const auto& done = s.buffers[static_cast<std::size_t>(b)];
-      free[{done.what, done.format, done.slots, done.heads}].push_back(
+      free[{done.what, done.format, done.slots, done.heads, done.tail}].push_back(
           renamed[static_cast<std::size_t>(b)]);
     }
   }
@@ -270,6 +270,11 @@ operands schedule_builder::chunk(const std::vector<tensor>& list, position at, p
     result.push_back({b, 0, 1, t, at});
   }
   return result;
+}
+
+operands schedule_builder::tails(const operands& chunks) {
+  for (const auto& o : chunks) result_.buffers[static_cast<std::size_t>(o.buffer)].tail = true;
+  return chunks;
 }
 
 operands schedule_builder::gathered(const std::vector<tensor>& list, axis_set axes, position at,

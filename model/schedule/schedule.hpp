@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,7 @@ struct buffer {
   bool resident =
       false;  ///< the rank's own shard: an input, a result or saved for backward; held for the whole pass
   head_form heads = head_form::all;
+  bool tail = false;  ///< of the furthest chunk that a window reaches, its last tokens (attention/halo.hpp)
 };
 
 /// Where an operation's data is, and what it is: either all slots of a buffer (at.gathered says so), or `slots` slots
@@ -138,6 +140,8 @@ struct schedule {
   /// Queries are not cut, as when few tokens are decoded: they and their results are one chunk, of which all ranks are homes.
   /// Keys are sharded as ever.
   bool whole_queries = false;
+  /// How many chunks before its own the queries of a chunk see, through a window; none: all chunks.
+  std::optional<int> window_reach;
   axis_set head_axis =
       0;  ///< along it all-to-alls exchange tokens for heads; with whole queries, partial results of heads
   int tensor_parallel = 1;  ///< extent of the last axis if not 1: same tokens, each rank its heads
@@ -190,6 +194,7 @@ class schedule_builder {
   void use_column_major_chunks() { result_.column_major_chunks = true; }
   /// Ranks along `axis` share out the heads of all queries.
   void use_whole_queries(axis_set axis);
+  void use_window_reach(int chunks) { result_.window_reach = chunks; }
 
   /// The rank's own shard of each tensor.
   operands own(const std::vector<tensor>&, precision = precision::storage, position at = {},
@@ -197,6 +202,8 @@ class schedule_builder {
   /// A working chunk of each tensor; `at` says which chunk it will hold.
   operands chunk(const std::vector<tensor>&, position at, precision = precision::storage,
                  head_form = head_form::all);
+  /// The same operands, whose buffers hold only the last tokens of their chunks.
+  operands tails(const operands&);
   /// A buffer with one slot per coordinate along `axes` for each tensor: the chunks of a whole row or column, in order
   /// of their coordinate, as collectives leave them.
   operands gathered(const std::vector<tensor>&, axis_set axes, position at = {},

@@ -21,10 +21,7 @@ struct content {
   bool ascending = false;
   std::vector<bool> summed;
   bool weighed = false;  ///< for a sum, not for a merge
-
-  bool complete() const {
-    return std::all_of(summed.begin(), summed.end(), [](bool b) { return b; });
-  }
+  bool tail = false;     ///< its last tokens only
 };
 
 using contents = std::vector<content>;
@@ -66,7 +63,12 @@ class named_execution {
     contents result;
     for (const int chunk : s_.chunks(rank, o)) {
       const int share = share_of(rank, o, result.size());
-      result.push_back({o.what, chunk, share, o.at.ascending, {}});
+      result.push_back({.what = o.what,
+                        .chunk = chunk,
+                        .share = share,
+                        .ascending = o.at.ascending,
+                        .summed = {},
+                        .tail = s_.buffer_of(o).tail});
     }
     return result;
   }
@@ -104,6 +106,8 @@ class named_execution {
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i].share != share_of(rank, o, i))
         fail(rank, fmt::format("gets heads of another share of {}", name_of(o.what)));
+      if (list[i].tail != s_.buffer_of(o).tail)
+        fail(rank, fmt::format("gets another part of a chunk of {}", name_of(o.what)));
       if (list[i].chunk != expected[i]) {
         fail(rank, fmt::format("gets chunk {} of {}, expects {}", list[i].chunk, name_of(o.what),
                                expected[i]));
@@ -172,11 +176,21 @@ class named_execution {
     for (const auto& o : op.reads) get(rank, o);
     const auto rows = set_of(s_.chunks(rank, find(op.reads, tensor::q)));
     const auto cols = set_of(s_.chunks(rank, find(op.reads, tensor::k)));
+    if (s_.buffer_of(find(op.reads, tensor::k)).tail) require_furthest(op, rank);
     for (const auto& o : op.writes) {
       auto sums = contains(op.reads, o.what) ? get(rank, o) : inputs(rank, o);
       for (auto& c : sums) add(rank, c.summed, is_key_side(o.what) ? rows : cols);
       put(rank, o, sums);
     }
+  }
+
+  /// Only of the furthest chunk that a window reaches are the last tokens enough.
+  void require_furthest(const operation& op, int rank) const {
+    const int query = s_.first_chunk(rank, find(op.reads, tensor::q));
+    const int key = s_.first_chunk(rank, find(op.reads, tensor::k));
+    const int total = s_.chunk_total();
+    if (!s_.window_reach || (query - key + total) % total != *s_.window_reach)
+      fail(rank, fmt::format("attends to the last tokens of chunk {} only", key));
   }
 
   void combine(const operation& op, int rank) {
@@ -230,7 +244,7 @@ class named_execution {
     for (const auto& c : source) {
       const bool fits =
           wanted.share == all_shares || c.share == all_shares || c.share == wanted.share;
-      if (c.chunk != wanted.chunk || !fits) continue;
+      if (c.chunk != wanted.chunk || !fits || (c.tail && !wanted.tail)) continue;
       if (shares++ == 0) summed = c.summed;
       for (std::size_t i = 0; i < summed.size(); ++i) summed[i] = summed[i] && c.summed.at(i);
     }
@@ -312,9 +326,19 @@ class named_execution {
       const bool share = s_.buffer_of(o).heads == head_form::share;
       if (!share && c.chunk != s_.chunk_of(rank, side_of(o.what)))
         fail(rank, fmt::format("holds another rank's {}", what));
-      if (!c.complete() || c.summed.empty() || c.weighed)
+      if (!is_complete(c) || c.summed.empty() || c.weighed || c.tail)
         fail(rank, fmt::format("holds an incomplete {}", what));
     }
+  }
+
+  /// Of all chunks of the other side, or of those that a window reaches.
+  bool is_complete(const content& c) const {
+    const int total = s_.chunk_total(), reach = s_.window_reach.value_or(total);
+    const bool keys = is_key_side(c.what);
+    const int first = s_.window_reach && keys ? c.chunk : std::max(0, c.chunk - reach);
+    const int last = s_.window_reach && !keys ? c.chunk : std::min(total - 1, c.chunk + reach);
+    return std::all_of(c.summed.begin() + first, c.summed.begin() + last + 1,
+                       [](bool summed) { return summed; });
   }
 
   const schedule& s_;

@@ -77,6 +77,21 @@ TEST(planner, grouped_queries_want_few_columns) {
   EXPECT_EQ(plan(c, request).candidates[0].chosen.rows, 8);
 }
 
+// Windows go by halo, which other masks leave out.
+TEST(planner, tries_a_halo_where_there_is_a_window) {
+  const auto c = read_cluster("dgx-h100");
+  plan_request request{
+      .problem = {.heads = 64, .kv_heads = 8, .head_dim = 64, .sequence = 131072, .window = 128},
+      .ranks = 8};
+  const auto best = plan(c, request).candidates[0];
+  EXPECT_EQ(best.chosen.schedule, "halo");
+  EXPECT_EQ(best.chosen.tokens, token_layout::contiguous);
+  request.problem.window = 0;
+  for (const auto& p : plan(c, request).candidates) EXPECT_NE(p.chosen.schedule, "halo");
+  request.schedules = {"halo"};
+  EXPECT_ERROR(plan(c, request), infeasible, "no strategy fits the request");
+}
+
 TEST(planner, says_what_does_not_fit_in_memory) {
   const auto c = read_cluster("nd-h100-v5", {.nodes = 1});
   const plan_request request{.problem = {.heads = 64, .kv_heads = 16, .sequence = 1 << 21},

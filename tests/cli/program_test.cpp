@@ -533,7 +533,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"plan p5 --seq 128K --schedules ulysses --gradients fp32", 2,
                 "--gradients: 'fp32': expected with a schedule that reads it: ring, allgather, "
                 "attention2d, attention2d-overlap, mesh, usp, double-ring, startrail, burst, "
-                "tokenring, hierarchical-allgather, passq-ring, passq-allgather"},
+                "tokenring, hierarchical-allgather, passq-ring, passq-allgather, halo"},
         mistake{"plan p5 --seq 128K --what-if heads=8..16 --emit megatron", 2,
                 "--emit: 'megatron': expected without --what-if, which ranks several problems"},
         mistake{"plan p5 --seq 128K --what-if heads=8..16 --explain", 2,

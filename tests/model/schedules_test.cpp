@@ -65,13 +65,31 @@ std::string written(const schedule& s) {
   return all;
 }
 
+/// A problem that the algorithm computes.
+attention problem_for(const std::string& schedule, int tokens) {
+  auto a = problem(tokens, 1, mask_kind::causal);
+  if (find_algorithm(schedule).for_windows) a.window = 3;
+  return a;
+}
+
+strategy halo_on(int ranks) {
+  return {.schedule = "halo", .rows = ranks, .cols = 1, .tokens = token_layout::contiguous};
+}
+
+/// All of one schedule.
+std::vector<strategy> strategies_of(const std::string& schedule, int ranks, const attention& a) {
+  if (find_algorithm(schedule).for_windows) return {halo_on(ranks)};
+  auto all = every_strategy(ranks, a);
+  std::erase_if(all, [&](const strategy& s) { return s.schedule != schedule; });
+  return all;
+}
+
 /// Whether any program of the algorithm changes with a setting.
 template <typename Change>
 bool reads(const std::string& schedule, const Change& change) {
   for (const int ranks : {4, 8, 9, 16}) {
-    const auto a = problem(ranks * 4, 1, mask_kind::causal);
-    for (const auto& s : every_strategy(ranks, a)) {
-      if (s.schedule != schedule) continue;
+    const auto a = problem_for(schedule, ranks * 4);
+    for (const auto& s : strategies_of(schedule, ranks, a)) {
       auto other = s;
       change(other);
       for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
@@ -109,14 +127,13 @@ std::int64_t merge_bytes(const schedule& program, const attention& a, token_layo
 /// Whether the way of adding them ever makes a difference.
 bool adds_outputs(const std::string& name) {
   for (const int ranks : {4, 9}) {
-    const auto a = problem(ranks * 16, 1, mask_kind::causal);
-    for (auto s : every_strategy(ranks, a)) {
-      if (s.schedule != name) continue;
+    const auto a = problem_for(name, ranks * 16);
+    for (auto s : strategies_of(name, ranks, a)) {
       for (const auto tokens : {token_layout::zigzag, token_layout::striped}) {
-        s.tokens = tokens;
+        if (!find_algorithm(name).for_windows) s.tokens = tokens;
         const auto program = make_schedule(s, a, pass_kind::forward);
-        if (merge_bytes(program, a, tokens, merge_kind::fused) !=
-            merge_bytes(program, a, tokens, merge_kind::unfused))
+        if (merge_bytes(program, a, s.tokens, merge_kind::fused) !=
+            merge_bytes(program, a, s.tokens, merge_kind::unfused))
           return true;
       }
     }
@@ -166,6 +183,65 @@ TEST(schedules, are_checked_for_weights) {
   EXPECT_THAT([&] { check(unweighed); },
               testing::ThrowsMessage<std::logic_error>(
                   "dcp: operation 5 (reduce_scatter), rank 0: sums outputs that are not weighed"));
+}
+
+TEST(schedules, of_a_window_see_all_that_it_reaches) {
+  for (const int ranks : {1, 2, 3, 4, 6, 8, 16}) {
+    for (const std::int64_t window : {1, 2, 4, 5, 6, 9, 12, 4 * ranks - 1}) {
+      auto a = problem(ranks * 4, 4, mask_kind::causal);
+      a.window = window;
+      for (const auto pass : {pass_kind::forward, pass_kind::backward})
+        EXPECT_NO_THROW(check(make_schedule(halo_on(ranks), a, pass))) << ranks << " " << window;
+    }
+  }
+}
+
+// Windows of 1, of 2 to 8 and of 9 tokens, chunks of 8.
+TEST(schedules, of_a_window_send_what_it_reaches) {
+  auto a = problem(32, 4, mask_kind::causal);
+  a.window = 1;
+  EXPECT_EQ(kinds(make_schedule(halo_on(4), a, pass_kind::forward)), "attention ");
+  EXPECT_EQ(kinds(make_schedule(halo_on(4), a, pass_kind::backward)),
+            "delta attention_backward copy copy ");
+  a.window = 8;
+  EXPECT_EQ(kinds(make_schedule(halo_on(4), a, pass_kind::forward)),
+            "copy shift attention attention ");
+  EXPECT_EQ(kinds(make_schedule(halo_on(4), a, pass_kind::backward)),
+            "delta attention_backward attention_backward shift copy accumulate ");
+  a.window = 9;
+  EXPECT_EQ(kinds(make_schedule(halo_on(4), a, pass_kind::forward)), "shift attention attention ");
+}
+
+TEST(schedules, of_a_window_say_what_they_do_not_compute) {
+  auto a = problem(32, 4, mask_kind::causal);
+  EXPECT_EQ(refusal(halo_on(4), a), "computes sliding windows only");
+  EXPECT_ERROR(complete({.schedule = "halo"}, a, 4), infeasible,
+               "schedule: 'halo': no grid of 4 ranks will do; computes sliding windows only");
+  a.window = 4;
+  EXPECT_EQ(refusal(halo_on(4), a), "");
+  EXPECT_EQ(refusal({.schedule = "halo", .rows = 4, .cols = 1}, a),
+            "has consecutive tokens on each rank only");
+  auto two_columns = halo_on(2);
+  two_columns.cols = 2;
+  EXPECT_EQ(refusal(two_columns, a), "runs on one column of ranks");
+  a.prefix = 32;
+  EXPECT_EQ(refusal(halo_on(4), a), "has no cached prefix");
+}
+
+// What a wrong one would be told: without the second kernel call, and with the nearest chunk's last tokens only.
+TEST(schedules, of_a_window_are_checked_for_what_it_reaches) {
+  auto a = problem(32, 4, mask_kind::causal);
+  a.window = 12;
+  auto cut = make_schedule(halo_on(4), a, pass_kind::forward);
+  cut.program.pop_back();
+  EXPECT_THAT([&] { check(cut); }, testing::ThrowsMessage<std::logic_error>(
+                                       "halo: operation 5 (end), rank 2: holds an incomplete o"));
+  auto nearer = make_schedule(halo_on(4), a, pass_kind::forward);
+  nearer.window_reach = 3;
+  EXPECT_THAT([&] { check(nearer); },
+              testing::ThrowsMessage<std::logic_error>(
+                  "halo: operation 5 (attention), rank 0: attends to the last tokens of chunk 2 "
+                  "only"));
 }
 
 bool writes_results(const schedule& s, const operation& op) {

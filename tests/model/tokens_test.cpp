@@ -143,6 +143,18 @@ TEST(kernel_tiles, cover_every_visible_pair_once) {
   }
 }
 
+// 16 rows at 16..31 against keys 0..15 through a window of 4: rows 16, 17 and 18 see the keys 13, 14 and 15.
+TEST(kernel_tiles, of_a_window_have_only_rows_and_columns_that_it_reaches) {
+  attention a = causal(32);
+  a.window = 4;
+  const auto before = kernel_tiles({{16, 16, 1}}, {{0, 16, 1}}, a, false);
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(std::tuple(before[0].row_first, before[0].rows), std::tuple(0, 3));
+  EXPECT_EQ(std::tuple(before[0].col_first, before[0].cols), std::tuple(13, 3));
+  EXPECT_EQ(before[0].pairs(), 3 + 2 + 1);
+  EXPECT_TRUE(kernel_tiles({{16, 16, 1}}, {{0, 13, 1}}, a, false).empty());
+}
+
 // Zigzag over 2 groups of 3 ranks: each half of 6 tokens is cut into parts of 4, the middle one from both pieces.
 TEST(slice, crosses_ranges) {
   const token_set zigzag{{0, 6, 1}, {18, 6, 1}};

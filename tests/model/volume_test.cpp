@@ -196,6 +196,49 @@ TEST(volume, of_decoding_does_not_depend_on_the_cache) {
   }
 }
 
+// gpt-oss on 8 ranks: 8 K/V heads of 64 in 2 bytes, K and V of a token are 2 KiB. Of 128K tokens a ring sends 7 shards of 32 MiB,
+// a window of 128 needs 127 tokens; backward their gradients, in either format.
+TEST(volume, of_a_windows_halo_is_the_window_whatever_the_length) {
+  attention a{.heads = 64, .kv_heads = 8, .head_dim = 64, .window = 128};
+  strategy s{.rows = 8, .cols = 1, .tokens = token_layout::contiguous};
+  const auto sent = [&](const char* schedule, pass_kind pass) {
+    s.schedule = schedule;
+    const auto program = make_schedule(s, a, pass);
+    const workload w(program, a, s.tokens, true);
+    for (int rank = 1; rank < w.ranks(); ++rank)
+      EXPECT_EQ(w.bytes_sent(rank), w.bytes_sent(0)) << schedule;
+    expect_what_is_sent(s, a, pass);
+    return w.bytes_sent(0).value();
+  };
+  constexpr std::int64_t kib = 1024;
+  for (const std::int64_t tokens : {16 * kib, 128 * kib, 1024 * kib}) {
+    a.sequence = tokens;
+    EXPECT_EQ(sent("ring", pass_kind::forward), tokens / 8 * 7 * 2 * kib);
+    EXPECT_EQ(sent("halo", pass_kind::forward), 254 * kib);
+    s.gradients = precision::storage;
+    EXPECT_EQ(sent("halo", pass_kind::backward), 254 * kib);
+    s.gradients = precision::fp32;
+    EXPECT_EQ(sent("halo", pass_kind::backward), 508 * kib);
+  }
+  a.sequence = 128 * kib;
+  EXPECT_EQ(sent("ring", pass_kind::forward), 224 * kib * kib);
+}
+
+// Any window, also over several chunks: w - 1 tokens of K and V, 2 x 2 heads x 16 x 2 bytes each, at most those before the last.
+TEST(volume, of_a_halo_over_several_chunks) {
+  for (int ranks = 2; ranks <= 16; ++ranks) {
+    for (std::int64_t window = 1; window <= 8 * ranks; ++window) {
+      const attention a{
+          .heads = 4, .kv_heads = 2, .head_dim = 16, .sequence = 8 * ranks, .window = window};
+      const strategy s{
+          .schedule = "halo", .rows = ranks, .cols = 1, .tokens = token_layout::contiguous};
+      expect_what_is_sent(s, a, pass_kind::forward);
+      expect_what_is_sent(s, a, pass_kind::backward);
+      EXPECT_EQ(sent_in_all(s, a), 128 * std::min<std::int64_t>(window - 1, 8 * (ranks - 1)));
+    }
+  }
+}
+
 // A rank keeps the prefix of its share of the heads: only new tokens are exchanged.
 TEST(volume, of_an_exchange_of_heads_does_not_grow_with_the_prefix) {
   const strategy s{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4};

@@ -206,6 +206,37 @@ TEST(executor, decodes_over_a_sharded_cache) {
   }
 }
 
+/// Windows from one token to the sequence, in documents or after padding.
+TEST(executor, computes_windows_by_their_halo) {
+  std::mt19937 random(13);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (const int ranks : {1, 2, 3, 4, 6, 8, 16}) {
+    for (int i = 0; i < 40; ++i) {
+      const int tensor_parallel = ranks % 2 == 0 ? 1 + below(2) : 1;
+      const int chunks = ranks / tensor_parallel, tokens = chunks * (1 + below(12));
+      const std::int64_t kv_heads = tensor_parallel * (1 + below(2));
+      attention a{.batch = 1 + below(2),
+                  .heads = kv_heads * (1 + below(3)),
+                  .kv_heads = kv_heads,
+                  .head_dim = 8 * (1 + below(3)),
+                  .sequence = tokens,
+                  .padding = below(std::min(tokens, 4)),
+                  .window = 1 + below(i % 2 == 0 ? std::min(tokens, 5) : tokens),
+                  .dtype = data_type(below(3))};
+      if (below(3) == 0)
+        a.documents = cut(a.sequence - a.padding, 1 + below(4), below);
+      strategy s{.schedule = "halo",
+                 .rows = chunks,
+                 .cols = 1,
+                 .tensor_parallel = tensor_parallel,
+                 .tokens = token_layout::contiguous};
+      s.gradients = precision(below(2));
+      ASSERT_EQ(refusal(s, a), "");
+      for (const auto pass : passes) expect_correct(s, a, pass);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(ranks, executor_test, testing::Values(1, 2, 3, 4, 6, 8, 9, 16, 64),
                          testing::PrintToStringParamName());
 

@@ -82,6 +82,22 @@ bool all_correct(transport& net) {
     ++runs;
     correct = is_correct(net, s, a, pass_kind::forward) && correct;
   }
+  for (int i = 0; i < 8; ++i) {
+    const std::int64_t tokens = std::int64_t{8} * ranks;
+    const attention a{.heads = 4,
+                      .kv_heads = 4 >> i % 3,
+                      .head_dim = 16,
+                      .sequence = tokens,
+                      .padding = i % 3,
+                      .window = 1 + i * (i % 2 == 0 ? 1 : tokens / 8),
+                      .dtype = data_type(i % 3)};
+    const strategy s{
+        .schedule = "halo", .rows = ranks, .cols = 1, .tokens = token_layout::contiguous};
+    for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+      ++runs;
+      correct = is_correct(net, s, a, pass) && correct;
+    }
+  }
   if (net.rank() == 0) fmt::print("{} runs\n", runs);
   return correct;
 }

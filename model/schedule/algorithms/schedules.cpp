@@ -136,6 +136,17 @@ void require_tensor_parallel(const strategy& s, const attention& a, int ranks) {
   }
 }
 
+namespace {
+
+std::string window_refusal(const strategy& s, const attention& a) {
+  if (!find_algorithm(s.schedule).for_windows) return "";
+  if (a.window == 0) return "computes sliding windows only";
+  if (a.prefix > 0) return "has no cached prefix";
+  return s.tokens == token_layout::contiguous ? "" : "has consecutive tokens on each rank only";
+}
+
+}  // namespace
+
 std::string refusal(const strategy& s, const attention& a) {
   const auto& chosen = find_algorithm(s.schedule);
   if (auto reason = head_refusal(s, a, chosen.heads); !reason.empty()) return reason;
@@ -143,6 +154,7 @@ std::string refusal(const strategy& s, const attention& a) {
     if (!chosen.transposes) return "keeps keys in the direct order";
     if (s.rows != s.cols) return "needs a square grid for the transposed K/V order";
   }
+  if (auto reason = window_refusal(s, a); !reason.empty()) return reason;
   return chosen.refusal ? chosen.refusal(s, a) : "";
 }
 
@@ -187,6 +199,7 @@ strategy complete(strategy s, const attention& a, int ranks) {
   if (s.rows == 0) {
     const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
     auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
+    if (reason.empty()) reason = window_refusal(s, a);
     if (reason.empty() && chosen.whole_queries)
       reason = chosen.refusal(on_one_column(s, places), a);
     if (!reason.empty()) reason = "; " + reason;

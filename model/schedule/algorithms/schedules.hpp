@@ -21,6 +21,8 @@ struct chunk_bytes {
   std::int64_t row_results = 0;  ///< on the wire: forward a partial o with its lse, backward d_q
   std::int64_t statistics = 0;   ///< forward, of them the lse
   std::int64_t key_results = 0;  ///< on the wire: backward d_k and d_v
+  /// K and V, and on the wire backward d_k and d_v, not of the chunk but of the tokens before it that a window reaches (halo.hpp).
+  std::int64_t halo_keys = 0, halo_results = 0;
 };
 
 /// What a rank sends in a pass.
@@ -71,6 +73,8 @@ struct algorithm {
   bool whole_queries = false;
   bool for_more_keys =
       false;  ///< than queries: a plan of all schedules leaves it out where there are not
+  bool for_windows =
+      false;  ///< computes sliding windows only, on contiguous tokens; a plan leaves it out where there is none
   token_layout tokens = token_layout::zigzag;  ///< usual under a causal mask
   std::string placement = "node-major";        ///< usual
 };
