@@ -218,8 +218,7 @@ bool decodes_in_vllm(const strategy& s) {
 std::string vllm_refusal(const strategy& s, const attention& a, pass_kind pass) {
   if (decodes_in_vllm(s)) return vllm_decode_refusal(s, a);
   return first_of({gathers_keys_only(s, a, pass, "allgather, and to decode dcp and dcp-a2a"),
-                   no_prefix(a),
-                   other_tokens(s, a, token_layout::zigzag, "head-tail chunks")});
+                   no_prefix(a), other_tokens(s, a, token_layout::zigzag, "head-tail chunks")});
 }
 
 std::string vllm_settings(const strategy& s, const attention&) {

@@ -251,8 +251,7 @@ token_set workload::tokens(const attention& a, int rank, const operand& o) const
     const auto side = side_of(o.what);
     auto part = form == head_form::share ? tokens_of_slot(a, side, chunk / parts)
                                          : tokens_of_chunk(a, side, chunk);
-    if (schedule_->buffer_of(o).tail)
-      part = slice(part, size(part) - tail_tokens(), tail_tokens());
+    if (schedule_->buffer_of(o).tail) part = slice(part, size(part) - tail_tokens(), tail_tokens());
     all.insert(all.end(), part.begin(), part.end());
   }
   return o.at.ascending ? ascending(all) : all;
@@ -459,8 +458,7 @@ byte_count workload::scratch_bytes(const operation& op, const tile& t) const {
 byte_count workload::scratch_bytes(const operation& merge) const {
   const auto& sum = find(merge.writes, tensor::o);
   const auto form = schedule_->buffer_of(sum).heads;
-  return byte_count(schedule_->slot_count(sum) * slot_tokens(sum) *
-                    merge_scratch(tensor::o, form));
+  return byte_count(schedule_->slot_count(sum) * slot_tokens(sum) * merge_scratch(tensor::o, form));
 }
 
 tile workload::packed_as(const operation& op, tile t) const {

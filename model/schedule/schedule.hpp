@@ -78,7 +78,8 @@ struct buffer {
   bool resident =
       false;  ///< the rank's own shard: an input, a result or saved for backward; held for the whole pass
   head_form heads = head_form::all;
-  bool tail = false;  ///< of the furthest chunk that a window reaches, its last tokens (attention/halo.hpp)
+  bool tail =
+      false;  ///< of the furthest chunk that a window reaches, its last tokens (attention/halo.hpp)
 };
 
 /// Where an operation's data is, and what it is: either all slots of a buffer (at.gathered says so), or `slots` slots

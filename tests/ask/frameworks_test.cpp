@@ -174,7 +174,8 @@ TEST(frameworks, vllm_shards_the_cache_over_copies_of_key_heads) {
   EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward),
             "shards the cache of 8 K/V heads over what tp 8 leaves of the ranks only");
   s.schedule = "helix";
-  EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward), "has no helix; offers allgather, and to decode dcp and dcp-a2a");
+  EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward),
+            "has no helix; offers allgather, and to decode dcp and dcp-a2a");
 }
 
 TEST(frameworks, none_takes_a_prefix_that_lies_over_the_ranks) {

@@ -195,8 +195,7 @@ TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
                std::string("gradients: 'storage'") + all_but_ulysses + ", halo");
   q = {.schedule = "ulysses", .merges = merge_kind::unfused};
   EXPECT_ERROR(strategy_of(q, attention{}), input_error,
-               std::string("merges: 'unfused'") + all_but_ulysses +
-                   ", helix, dcp, dcp-a2a, halo");
+               std::string("merges: 'unfused'") + all_but_ulysses + ", helix, dcp, dcp-a2a, halo");
   q.schedule = "ring";
   EXPECT_EQ(strategy_of(q, attention{}).merges, merge_kind::unfused);
 }

@@ -223,8 +223,7 @@ TEST(executor, computes_windows_by_their_halo) {
                   .padding = below(std::min(tokens, 4)),
                   .window = 1 + below(i % 2 == 0 ? std::min(tokens, 5) : tokens),
                   .dtype = data_type(below(3))};
-      if (below(3) == 0)
-        a.documents = cut(a.sequence - a.padding, 1 + below(4), below);
+      if (below(3) == 0) a.documents = cut(a.sequence - a.padding, 1 + below(4), below);
       strategy s{.schedule = "halo",
                  .rows = chunks,
                  .cols = 1,

@@ -44,8 +44,7 @@ class window_halo {
     auto sums = b_.chunk(what, {}, s_.gradients);
     b_.add(op_kind::attention_backward, 0, queries + kv, d_q + sums);
     for (int hop = 1; hop <= reach(); ++hop) {
-      const auto keys =
-          of_hop(hop, b_.own({tensor::k, tensor::v}, precision::storage, home(hop)));
+      const auto keys = of_hop(hop, b_.own({tensor::k, tensor::v}, precision::storage, home(hop)));
       const auto found = of_hop(hop, b_.chunk(what, home(hop), s_.gradients));
       const auto received = of_hop(hop, b_.chunk(what, {}, s_.gradients));
       b_.add(op_kind::attention_backward, 0, queries + keys + d_q, d_q + found);
