@@ -190,6 +190,9 @@ const field table[] = {
                                          "key and value heads (default: as many as heads)"),
     row<&question::head_dim, parse_size>("head-dim", field_group::attention,
                                          "elements of a head (default 128)"),
+    row<&question::v_head_dim, parse_size>(
+        "v-head-dim", field_group::attention,
+        "elements of a head of values and outputs, where keys and queries have another number"),
     name_row<&question::model>("model", field_group::attention,
                                "attention of a published model, such as llama3-8b, or of a "
                                "config.json: heads, mask and window",

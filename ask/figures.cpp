@@ -51,6 +51,9 @@ value cache(const prediction& p) {
 double new_tokens(const prediction& p) {
   return static_cast<double>(p.problem.sequence - p.problem.padding);
 }
+value value_elements(const attention& a) {
+  return a.value_dim();
+}
 value token_rate(const prediction& p) {
   return p.time > seconds() ? static_cast<double>(p.problem.batch) * new_tokens(p) / p.time.value()
                             : 0.0;
@@ -116,7 +119,8 @@ const figure<attention> of_attention[] = {
     {"batch", "", "sequences", of<&attention::batch>},
     {"heads", "", "query heads", of<&attention::heads>},
     {"kv_heads", "", "key and value heads", of<&attention::kv_heads>},
-    {"head_dim", "", "elements of a head", of<&attention::head_dim>},
+    {"head_dim", "", "elements of a head, of queries and keys", of<&attention::head_dim>},
+    {"v_head_dim", "", "of values and outputs", value_elements},
     {"mask", "", "full or causal", of<&attention::mask>},
     {"window", "", "sliding window in tokens; 0: none", of<&attention::window>},
     {"documents", "", "tokens of each packed document; empty: one", of<&attention::documents>},

@@ -151,8 +151,22 @@ void warn_of_assumed_split(prediction& p, const cluster& c) {
                                    kernel->name, kernel->split.assumed));
 }
 
+/// Tables and laws are measured with one number of elements in all tensors.
+void warn_of_head_dims(prediction& p) {
+  const auto& a = p.problem;
+  if (a.v_head_dim == 0) return;
+  const auto mean = [&](pass_kind pass) {
+    return mean_head_dim({.pass = pass, .head_dim = a.head_dim, .v_head_dim = a.v_head_dim});
+  };
+  p.warnings.push_back(fmt::format(
+      "heads of {} elements in keys and {} in values are timed as heads with as many operations: {:g} "
+      "forward, {:g} backward",
+      a.head_dim, a.v_head_dim, mean(pass_kind::forward), mean(pass_kind::backward)));
+}
+
 void add_warnings(prediction& p, const cluster& c) {
   warn_of_assumed_split(p, c);
+  warn_of_head_dims(p);
   warn_of_guesses(p, c);
   if (!p.feasible) {
     p.warnings.push_back(fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),
@@ -237,7 +251,7 @@ flop_count useful_operations(const attention& a, pass_kind pass) {
   double a_pair = 0;
   for (const auto one : {pass_kind::forward, pass_kind::backward}) {
     if (pass == one || pass == pass_kind::both || pass == pass_kind::recompute)
-      a_pair += operations_a_pair(one, a.head_dim);
+      a_pair += operations_a_pair(one, a.head_dim, a.value_dim());
   }
   return flop_count(a_pair * static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch) *
                     static_cast<double>(a.heads));

@@ -38,9 +38,10 @@ void pad(attention& a, std::int64_t unit) {
       unit, a.sequence - before, a.sequence));
 }
 
-/// One document that is the whole sequence; a window in which all of the longest document has room. So equal questions have
-/// equal answers.
+/// One document that is the whole sequence; a window in which all of the longest document has room; values as wide as keys. So
+/// equal questions have equal answers.
 void drop_what_changes_nothing(attention& a) {
+  if (a.v_head_dim == a.head_dim) a.v_head_dim = 0;
   if (a.documents == std::vector{a.sequence}) a.documents.clear();
   const auto longest = a.documents.empty()
                            ? a.tokens(token_side::keys)
@@ -84,7 +85,8 @@ attention layer_of(const question& q) {
   if (q.heads) a.heads = *q.heads;
   if (q.model.empty()) a.kv_heads = a.heads;
   if (q.kv_heads) a.kv_heads = *q.kv_heads;
-  if (q.head_dim) a.head_dim = *q.head_dim;
+  if (q.head_dim) a.head_dim = *q.head_dim, a.v_head_dim = 0;
+  if (q.v_head_dim) a.v_head_dim = *q.v_head_dim;
   a.batch = q.batch;
   a.sequence = q.sequence.value_or(0);
   a.mask = q.mask.value_or(q.kv_sequence > 0 ? mask_kind::full : a.mask);

@@ -35,7 +35,7 @@ struct question {
   std::int64_t prefix = 0;               ///< cached tokens before the sequence
   std::int64_t kv_sequence = 0;          ///< tokens of the other sequence; 0: none
   std::int64_t batch = 1;
-  std::optional<std::int64_t> heads, kv_heads, head_dim;
+  std::optional<std::int64_t> heads, kv_heads, head_dim, v_head_dim;
   std::string model;
   layer_kind layer = layer_kind::full;  ///< of a model that has both
   std::optional<mask_kind> mask;

@@ -114,10 +114,10 @@ std::int64_t read_pad_to(const py::object& value) {
 
 /// All members: one that is added makes this fail to compile.
 py::tuple state_of(const attention& a) {
-  const auto& [batch, heads, kv_heads, head_dim, sequence, padding, prefix, kv_sequence, mask,
-               window, dtype, documents, notes] = a;
+  const auto& [batch, heads, kv_heads, head_dim, v_head_dim, sequence, padding, prefix, kv_sequence,
+               mask, window, dtype, documents, notes] = a;
   return py::make_tuple(batch, heads, kv_heads, head_dim, sequence, padding, name_of(mask), window,
-                        name_of(dtype), documents, notes, prefix, kv_sequence);
+                        name_of(dtype), documents, notes, prefix, kv_sequence, v_head_dim);
 }
 
 attention attention_of(const py::tuple& state) {
@@ -126,6 +126,7 @@ attention attention_of(const py::tuple& state) {
           .heads = number(1),
           .kv_heads = number(2),
           .head_dim = number(3),
+          .v_head_dim = number(13),
           .sequence = number(4),
           .padding = number(5),
           .prefix = number(11),
@@ -141,7 +142,7 @@ void bind_attention(py::module_& m) {
   py::class_<attention> layer(
       m, "Attention",
       "One attention layer over all its heads: Q of shape [batch, seq, heads, "
-      "head_dim],\nK and V of [batch, seq, kv_heads, head_dim].");
+      "head_dim],\nK of [batch, seq, kv_heads, head_dim], V of [batch, seq, kv_heads, v_head_dim].");
   bind_figures(layer);
   layer
       .def(
@@ -150,7 +151,7 @@ void bind_attention(py::module_& m) {
                       const py::object& mask, const py::object& window, const py::object& layer,
                       const py::object& documents, const py::object& dtype,
                       const py::object& pad_to, const py::object& prefix, const py::object& kv_seq,
-                      const py::kwargs& unknown) {
+                      const py::object& v_head_dim, const py::kwargs& unknown) {
             refuse(unknown, "Attention");
             ask::question q;
             set(q, "seq", seq);
@@ -166,6 +167,7 @@ void bind_attention(py::module_& m) {
             set(q, "dtype", dtype);
             set(q, "prefix", prefix);
             set(q, "kv-seq", kv_seq);
+            set(q, "v-head-dim", v_head_dim);
             const auto unit = read_pad_to(pad_to);
             q.pad = unit > 1;
             return ask::problem_of(q, unit);
@@ -175,11 +177,12 @@ void bind_attention(py::module_& m) {
           py::arg("model") = py::none(), py::arg("batch") = 1, py::arg("mask") = py::none(),
           py::arg("window") = py::none(), py::arg("layer") = py::none(),
           py::arg("documents") = py::none(), py::arg("dtype") = "bf16", py::arg("pad_to") = 1,
-          py::arg("prefix") = 0, py::arg("kv_seq") = 0,
+          py::arg("prefix") = 0, py::arg("kv_seq") = 0, py::arg("v_head_dim") = py::none(),
           "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
           "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
           "multiple of that.\nprefix: cached tokens before the sequence. kv_seq: tokens of another "
-          "sequence that is attended to.")
+          "sequence that is attended to. v_head_dim: elements of a head of V, where K has another "
+          "number.")
       .def(py::pickle(&state_of, &attention_of))
       .def("__repr__", [](const attention& a) {
         return fmt::format("Attention({}, heads={}, kv_heads={}, head_dim={}, batch={}, mask='{}')",

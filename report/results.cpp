@@ -111,8 +111,10 @@ std::string problem_of(const attention& a) {
   const auto keys = a.prefix > 0        ? fmt::format(" after {} cached", a.prefix)
                     : a.kv_sequence > 0 ? fmt::format(" to {} others", a.kv_sequence)
                                         : "";
+  const auto dims = a.v_head_dim > 0 ? fmt::format("{}/{}", a.head_dim, a.v_head_dim)
+                                     : fmt::format("{}", a.head_dim);
   return fmt::format("{} tokens{} x {}{}, {} heads, {} K/V heads of {}, {}{}, {}", a.sequence, keys,
-                     a.batch, documents, a.heads, a.kv_heads, a.head_dim, name_of(a.mask), window,
+                     a.batch, documents, a.heads, a.kv_heads, dims, name_of(a.mask), window,
                      name_of(a.dtype));
 }
 

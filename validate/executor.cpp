@@ -174,7 +174,7 @@ class executor::pass {
     return static_cast<std::size_t>(size(e_.work_.tokens(rank(), o)) * e_.work_.problem().batch);
   }
   std::size_t row_bytes(const operand& o, std::int64_t heads) const {
-    const auto elements = is_statistic(o.what) ? 1 : e_.work_.problem().head_dim;
+    const auto elements = head_elements(e_.work_.problem(), o.what);
     return static_cast<std::size_t>(heads * elements * element_bytes(local_.type(o)));
   }
   /// Of a row in a slot, with room for the largest share of the heads.

@@ -135,6 +135,7 @@ void local_operations::call_kernel(stream_id stream, const operation& op, const 
                                    .heads = own.queries,
                                    .kv_heads = own.keys,
                                    .head_dim = a.head_dim,
+                                   .v_head_dim = a.v_head_dim,
                                    .rows = t.rows,
                                    .cols = t.cols,
                                    .mask = t.mask};

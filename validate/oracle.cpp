@@ -76,7 +76,8 @@ std::vector<std::int64_t> sampled_rows(const attention& a, double most_work) {
   const auto tokens = a.sequence - a.padding;
   const auto keys = document_bounds(a, token_side::keys).back();
   const double work_of_row =
-      4.0 * static_cast<double>(a.batch * a.heads * a.head_dim) * static_cast<double>(keys);
+      2.0 * static_cast<double>(a.batch * a.heads * (a.head_dim + a.value_dim())) *
+      static_cast<double>(keys);
   const auto affordable = static_cast<std::int64_t>(most_work / work_of_row);
   const auto count = std::min(tokens, std::max(least, affordable));
   std::vector<std::int64_t> rows;
@@ -118,7 +119,8 @@ double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::i
   if (token >= end(what)) return not_a_number;
   if (what == tensor::d_o && row_of(token) < 0) return 0;
   const auto positions = std::max(problem_.sequence, problem_.tokens(token_side::keys));
-  const auto index = ((batch * positions + token) * problem_.heads + head) * problem_.head_dim + d;
+  const auto index =
+      ((batch * positions + token) * problem_.heads + head) * head_elements(problem_, what) + d;
   const double value =
       mixed(static_cast<std::uint64_t>(index) * 16 + static_cast<std::uint64_t>(what));
   return rounded(what == tensor::q ? 3 * value : value, problem_.dtype);
@@ -144,6 +146,7 @@ kernels::cpu::reference_attention oracle::sampled() const {
           .heads = problem_.heads,
           .kv_heads = problem_.kv_heads,
           .head_dim = problem_.head_dim,
+          .v_head_dim = problem_.v_head_dim,
           .query_positions = rows_,
           .key_positions = columns_,
           .causal = problem_.mask == mask_kind::causal,

@@ -15,7 +15,7 @@ kernels::token_shape shape_of(const attention& a, tensor what, std::int64_t head
   return {.batch = a.batch,
           .tokens = tokens,
           .heads = heads,
-          .head_dim = is_statistic(what) ? 1 : a.head_dim};
+          .head_dim = head_elements(a, what)};
 }
 
 kernels::device_tensor placed(void* data, data_type type, const kernels::token_shape& shape) {

@@ -14,9 +14,9 @@
 namespace attnsim::kernels::cpu {
 
 /// O and L of the block. Shapes [batch, token, head, d]:
-///   query, output  [batch, rows, heads, head_dim]
-///   key, value     [batch, cols, kv_heads, head_dim]
-///   lse            [batch, rows, heads]
+///   query   [batch, rows, heads, head_dim]     output  [batch, rows, heads, v_head_dim]
+///   key     [batch, cols, kv_heads, head_dim]  value   [batch, cols, kv_heads, v_head_dim]
+///   lse     [batch, rows, heads]
 /// Threads share out batch x heads.
 template <typename T, typename Result>
 void attention_forward(const block_shape& shape, tensor_view<const T> query,
@@ -25,7 +25,7 @@ void attention_forward(const block_shape& shape, tensor_view<const T> query,
 
 /// The block's parts of dQ, dK and dV, shaped as query, key and value. lse and delta are those of
 /// the *whole* rows. Threads share out batch x kv_heads; each holds two fp32 matrices of cols x
-/// head_dim.
+/// head_dim and cols x v_head_dim.
 template <typename T, typename Result>
 void attention_backward(const block_shape& shape, tensor_view<const T> query,
                         tensor_view<const T> key, tensor_view<const T> value,

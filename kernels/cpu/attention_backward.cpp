@@ -41,7 +41,7 @@ struct backward_rows {
   backward_rows(const block_shape& shape, const query_head<T, Result>& head, std::int64_t first_row)
       : first(first_row),
         query(std::min(tile_rows, shape.rows - first_row), shape.head_dim),
-        output_gradient(query.rows(), shape.head_dim),
+        output_gradient(query.rows(), shape.value_dim()),
         lse(query.rows()),
         delta(query.rows()),
         query_gradient(matrix::Zero(query.rows(), shape.head_dim)) {
@@ -63,7 +63,9 @@ struct column_tile {
 
   template <typename T>
   column_tile(const key_head<T>& head, std::int64_t first_col, std::int64_t cols)
-      : first(first_col), key(cols, head.key_gradient.cols()), value(cols, key.cols()) {
+      : first(first_col),
+        key(cols, head.key_gradient.cols()),
+        value(cols, head.value_gradient.cols()) {
     load(head.key, first, key);
     load(head.value, first, value);
   }
@@ -135,7 +137,7 @@ void attention_backward(const block_shape& shape, tensor_view<const T> query,
     const std::int64_t kv_head = index % shape.kv_heads;
     key_head<T> keys{head_of(key, batch, kv_head), head_of(value, batch, kv_head),
                      matrix::Zero(shape.cols, shape.head_dim),
-                     matrix::Zero(shape.cols, shape.head_dim)};
+                     matrix::Zero(shape.cols, shape.value_dim())};
     for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       const query_head<T, Result> rows{head_of(query, batch, head),
                                        head_of(output_gradient, batch, head),

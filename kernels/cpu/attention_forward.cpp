@@ -22,12 +22,12 @@ struct forward_rows {
   vector maximum;
   vector sum;  ///< sum_j exp(S[i,j] - maximum_i)
 
-  forward_rows(std::int64_t first_row, std::int64_t rows, std::int64_t head_dim)
+  forward_rows(const block_shape& shape, std::int64_t first_row)
       : first(first_row),
-        query(rows, head_dim),
-        output(matrix::Zero(rows, head_dim)),
-        maximum(vector::Constant(rows, -infinity)),
-        sum(vector::Zero(rows)) {}
+        query(std::min(tile_rows, shape.rows - first_row), shape.head_dim),
+        output(matrix::Zero(query.rows(), shape.value_dim())),
+        maximum(vector::Constant(query.rows(), -infinity)),
+        sum(vector::Zero(query.rows())) {}
 
   std::int64_t rows() const { return query.rows(); }
 };
@@ -78,12 +78,12 @@ void forward_of_head(const block_shape& shape, head_view<const T> query, head_vi
                      head_view<const T> value, head_view<Result> output, head_view<float> lse) {
   matrix key_tile, value_tile, scores;
   for (std::int64_t i = 0; i < shape.rows; i += tile_rows) {
-    forward_rows rows(i, std::min(tile_rows, shape.rows - i), shape.head_dim);
+    forward_rows rows(shape, i);
     load(query, i, rows.query, softmax_scale(shape));
     const auto seen = visible_columns(shape.mask, i, i + rows.rows(), shape.cols);
     for (std::int64_t j = seen.begin; j < seen.end; j += tile_cols) {
       key_tile.resize(std::min(tile_cols, seen.end - j), shape.head_dim);
-      value_tile.resize(key_tile.rows(), shape.head_dim);
+      value_tile.resize(key_tile.rows(), shape.value_dim());
       load(key, j, key_tile);
       load(value, j, value_tile);
       absorb(rows, j, key_tile, value_tile, shape, scores);

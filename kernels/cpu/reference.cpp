@@ -44,9 +44,14 @@ void check_size(std::string_view name, std::span<const double> array, int64_t ex
   }
 }
 
+/// Of all batches and heads.
+int64_t rows_of(const reference_attention& a) {
+  return a.batch * std::ssize(a.query_positions) * a.heads;
+}
+
 struct row {
   int64_t index;          ///< of (batch, query token, head) among all rows
-  int64_t first_key;      ///< offset of the key head's first token
+  int64_t kv_head;        ///< the key head's first token among (batch, key token, key head)
   std::vector<double> p;  ///< by key token, 0 where hidden
   double lse;
 };
@@ -58,14 +63,14 @@ row row_of(const reference_attention& a, std::span<const double> query, std::spa
   const auto keys = std::ssize(a.key_positions);
   const int64_t kv_head = head / (a.heads / a.kv_heads);
   row r{.index = (batch * queries + token) * a.heads + head,
-        .first_key = (batch * keys * a.kv_heads + kv_head) * a.head_dim,
+        .kv_head = batch * keys * a.kv_heads + kv_head,
         .p = std::vector<double>(keys),
         .lse = -std::numeric_limits<double>::infinity()};
   const double* q = &query[r.index * a.head_dim];
   double maximum = r.lse;
   for (int64_t j = 0; j < keys; ++j) {
     if (!sees(a, token, j)) continue;
-    const double* k = &key[r.first_key + j * a.kv_heads * a.head_dim];
+    const double* k = &key[(r.kv_head + j * a.kv_heads) * a.head_dim];
     r.p[j] = scale_of(a) * dot(q, k, a.head_dim);
     maximum = std::max(maximum, r.p[j]);
   }
@@ -100,11 +105,10 @@ void check(const reference_attention& a, std::span<const double> query, std::spa
     throw std::invalid_argument(fmt::format(
         "reference attention: kv_heads {} does not divide heads {}", a.kv_heads, a.heads));
   }
-  const auto query_size = a.batch * std::ssize(a.query_positions) * a.heads * a.head_dim;
-  const auto key_size = a.batch * std::ssize(a.key_positions) * a.kv_heads * a.head_dim;
-  check_size("query", query, query_size);
-  check_size("key", key, key_size);
-  check_size("value", value, key_size);
+  const auto keys = a.batch * std::ssize(a.key_positions) * a.kv_heads;
+  check_size("query", query, rows_of(a) * a.head_dim);
+  check_size("key", key, keys * a.head_dim);
+  check_size("value", value, keys * a.value_dim());
 }
 
 }  // namespace
@@ -112,13 +116,13 @@ void check(const reference_attention& a, std::span<const double> query, std::spa
 reference_output reference_forward(const reference_attention& a, std::span<const double> query,
                                    std::span<const double> key, std::span<const double> value) {
   check(a, query, key, value);
-  reference_output result{.output = std::vector<double>(query.size()),
-                          .lse = std::vector<double>(query.size() / a.head_dim)};
+  const auto dims = a.value_dim();
+  reference_output result{.output = std::vector<double>(rows_of(a) * dims),
+                          .lse = std::vector<double>(rows_of(a))};
   for_each_row(a, query, key, [&](const row& r) {
-    double* output = &result.output[r.index * a.head_dim];
-    for (int64_t j = 0; j < std::ssize(r.p); ++j) {
-      add(r.p[j], &value[r.first_key + j * a.kv_heads * a.head_dim], output, a.head_dim);
-    }
+    double* output = &result.output[r.index * dims];
+    for (int64_t j = 0; j < std::ssize(r.p); ++j)
+      add(r.p[j], &value[(r.kv_head + j * a.kv_heads) * dims], output, dims);
     result.lse[r.index] = r.lse;
   });
   return result;
@@ -128,23 +132,24 @@ reference_gradients reference_backward(const reference_attention& a, std::span<c
                                        std::span<const double> key, std::span<const double> value,
                                        std::span<const double> output_gradient) {
   check(a, query, key, value);
-  check_size("output_gradient", output_gradient, std::ssize(query));
+  const auto dims = a.value_dim();
+  check_size("output_gradient", output_gradient, rows_of(a) * dims);
   reference_gradients gradients{.query = std::vector<double>(query.size()),
                                 .key = std::vector<double>(key.size()),
                                 .value = std::vector<double>(value.size())};
   for_each_row(a, query, key, [&](const row& r) {
     const int64_t at_query = r.index * a.head_dim;
-    const double* output_row = &output_gradient[at_query];
+    const double* output_row = &output_gradient[r.index * dims];
     std::vector<double> dp(r.p.size());
     double delta = 0;
     for (int64_t j = 0; j < std::ssize(r.p); ++j) {
-      const int64_t at_key = r.first_key + j * a.kv_heads * a.head_dim;
-      dp[j] = dot(output_row, &value[at_key], a.head_dim);
+      const int64_t at_value = (r.kv_head + j * a.kv_heads) * dims;
+      dp[j] = dot(output_row, &value[at_value], dims);
       delta += r.p[j] * dp[j];
-      add(r.p[j], output_row, &gradients.value[at_key], a.head_dim);
+      add(r.p[j], output_row, &gradients.value[at_value], dims);
     }
     for (int64_t j = 0; j < std::ssize(r.p); ++j) {
-      const int64_t at_key = r.first_key + j * a.kv_heads * a.head_dim;
+      const int64_t at_key = (r.kv_head + j * a.kv_heads) * a.head_dim;
       const double ds = scale_of(a) * r.p[j] * (dp[j] - delta);
       add(ds, &key[at_key], &gradients.query[at_query], a.head_dim);
       add(ds, &query[at_query], &gradients.key[at_key], a.head_dim);

@@ -17,17 +17,20 @@ struct reference_attention {
   std::int64_t batch = 1;
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
-  std::int64_t head_dim = 128;
+  std::int64_t head_dim = 128;  ///< of query and key
+  std::int64_t v_head_dim = 0;  ///< of value and output; 0: as head_dim
   std::vector<std::int64_t> query_positions;
   std::vector<std::int64_t> key_positions;
   bool causal = false;
   std::int64_t window = 0;                       ///< 0: none
   double scale = 0;                              ///< 0: 1 / sqrt(head_dim)
   std::vector<std::int64_t> document_ends = {};  ///< first position after each; empty: one document
+
+  std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
 };
 
 struct reference_output {
-  std::vector<double> output;  ///< [batch][query][heads][head_dim]
+  std::vector<double> output;  ///< [batch][query][heads][v_head_dim]
   std::vector<double> lse;     ///< [batch][query][heads], -infinity for a row that sees nothing
 };
 

@@ -44,6 +44,9 @@ int to_int(std::int64_t value, const char* name) {
 void require_shape(const block_shape& s) {
   require(s.head_dim == 64 || s.head_dim == 96 || s.head_dim == 128 || s.head_dim == 256,
           "head_dim " + std::to_string(s.head_dim) + ": expected 64, 96, 128 or 256");
+  require(s.value_dim() == s.head_dim,
+          "values of " + std::to_string(s.value_dim()) + " elements a head beside keys of " +
+              std::to_string(s.head_dim) + ": expected as many (kernel cpu takes any)");
   require(s.kv_heads > 0 && s.heads > 0 && s.heads % s.kv_heads == 0,
           "heads must be a multiple of kv_heads");
   require(s.batch <= 65535 && s.heads <= 65535, "batch and heads: at most 65535");

@@ -4,7 +4,7 @@
 // tensor_view says: head_dim contiguous, addresses and strides multiples of 16 bytes. Q, K, V and dO are bf16 or
 // fp16, sums are fp32, L and delta are fp32. O, dQ, dK, dV are of the inputs' type or fp32, and written whole.
 //
-//   head_dim        64, 128: both paths; 96, 256: generic path only
+//   head_dim        64, 128: both paths; 96, 256: generic path only; values as wide as keys
 //   rows, cols      any; heads a multiple of kv_heads
 //   masks           every block_mask with positive strides, by either path; tiles nothing is visible in are skipped
 //

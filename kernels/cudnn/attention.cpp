@@ -359,6 +359,7 @@ cuda::tensor as_tensor(element type, const tensor_view<T>& view) {
 
 bool supported(const block_shape& shape) {
   const block_mask& m = shape.mask;
+  if (shape.value_dim() != shape.head_dim) return false;
   return !m.causal || (m.query_stride == m.key_stride && m.window == 0);
 }
 

@@ -71,8 +71,10 @@ std::optional<excess> find_excess(const attention& a) {
   if (a.kv_sequence > most_tokens) return excess{"kv-seq", a.kv_sequence, most_tokens};
   const auto tokens = std::max(a.sequence, a.tokens(token_side::keys));
   std::int64_t room = (std::int64_t{1} << 55) / widest_number / tokens;
-  for (const auto& [field, value] : {std::pair{"head-dim", a.head_dim}, std::pair{"heads", a.heads},
-                                     std::pair{"batch", a.batch}}) {
+  const auto widest = a.value_dim() > a.head_dim ? std::pair{"v-head-dim", a.value_dim()}
+                                                 : std::pair{"head-dim", a.head_dim};
+  for (const auto& [field, value] :
+       {widest, std::pair{"heads", a.heads}, std::pair{"batch", a.batch}}) {
     if (value > room) return excess{field, value, room};
     room /= value;
   }
@@ -123,6 +125,10 @@ void check(const attention& a) {
     if (value < 1)
       throw input_error(asked(field), fmt::format("{}", value),
                         "expected a whole number of at least 1");
+  }
+  if (a.v_head_dim < 0) {
+    throw input_error(asked("v-head-dim"), std::to_string(a.v_head_dim),
+                      "expected a whole number of at least 1");
   }
   check_keys(a);
   if (const auto too_much = find_excess(a)) {

@@ -21,7 +21,8 @@ struct attention {
   std::int64_t batch = 1;
   std::int64_t heads = 0;     ///< query heads
   std::int64_t kv_heads = 0;  ///< divides heads
-  std::int64_t head_dim = 128;
+  std::int64_t head_dim = 128;   ///< elements of a head of Q and K
+  std::int64_t v_head_dim = 0;   ///< of V and O; 0: as many
   std::int64_t sequence = 0;  ///< tokens, including the padding; with a prefix the new ones
   std::int64_t padding =
       0;  ///< trailing tokens that carry no data: sent, but neither attended to nor computed
@@ -36,6 +37,7 @@ struct attention {
   /// What stands in for what, one line each: told with every answer.
   std::vector<std::string> notes = {};
 
+  std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t group_size() const { return heads / kv_heads; }  ///< g, query heads per K/V head
   /// Tokens of a side, the padding included. Keys of a sequence with a prefix are at positions from 0 on, its queries from
   /// `prefix` on.

@@ -156,21 +156,6 @@ void use_layers(attention& a, const described& m, layer_kind layer) {
                                 all, m.name, what, limited ? "them" : "the others"));
 }
 
-/// Keys and values of one head dimension until a layer may have two: their mean moves the same bytes of Q, K, V and O and computes
-/// as much forward (2 k + 2 v = 4 m); backward has three products over keys and two over values.
-void use_head_dims(attention& a, const described& m) {
-  const auto mean = (m.key_dim + m.value_dim + 1) / 2;
-  a.head_dim = mean;
-  if (m.key_dim == m.value_dim) return;
-  const auto backward =
-      static_cast<double>(3 * m.key_dim + 2 * m.value_dim) / static_cast<double>(5 * mean) - 1;
-  a.notes.push_back(fmt::format(
-      "heads of {} stand in for keys of {} and values of {}: the same bytes and forward "
-      "operations, "
-      "{:.0f} % {} backward ones",
-      mean, m.key_dim, m.value_dim, 100 * std::abs(backward), backward > 0 ? "fewer" : "more"));
-}
-
 }  // namespace
 
 std::string_view name_of(layer_kind layer) {
@@ -185,7 +170,8 @@ void use_model(attention& a, const std::string& model, layer_kind layer) {
   a.heads = m.heads;
   a.kv_heads = m.kv_heads;
   a.mask = m.mask;
-  use_head_dims(a, m);
+  a.head_dim = m.key_dim;
+  a.v_head_dim = m.value_dim == m.key_dim ? 0 : m.value_dim;
   use_layers(a, m, layer);
   if (m.sinks) a.notes.push_back("attention sinks, a logit a head, are left out");
   if (m.joint) a.notes.push_back("the sequence holds text and image tokens together");

@@ -81,7 +81,8 @@ time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), atte
 }
 
 double time_bound::computation(const strategy& s, int ranks, pass_kind pass) const {
-  const auto operations = pairs_ * operations_a_pair(pass, attention_.head_dim) / ranks;
+  const auto operations =
+      pairs_ * operations_a_pair(pass, attention_.head_dim, attention_.value_dim()) / ranks;
   const auto& device = cluster_.device;
   const auto rate = highest_rate(device, device.kernel(s.kernel), attention_.dtype, pass);
   return operations / rate.value() / fastest_;

@@ -165,19 +165,18 @@ double rate_by(const kernel_table& table, const loop_nest& loops, mask_kind mask
 /// takes of a pair does not grow with the dimension. Below the smallest, its time by the same line, through what it and
 /// the next take of a pair in long loops (`of_pair`). Above the largest, or beside the only one, at its rate.
 template <typename Time, typename PairTime>
-seconds time_at_head_dim(const std::set<std::int64_t>& measured, std::int64_t head_dim,
+seconds time_at_head_dim(const std::set<std::int64_t>& measured, double head_dim,
                          const Time& time_at, const PairTime& of_pair) {
-  if (measured.contains(head_dim)) return time_at(head_dim);
-  const auto ratio = [&](std::int64_t other) {
-    return static_cast<double>(head_dim) / static_cast<double>(other);
-  };
-  auto above = measured.upper_bound(head_dim);
+  const auto whole = static_cast<std::int64_t>(head_dim);
+  if (measured.contains(whole) && static_cast<double>(whole) == head_dim) return time_at(whole);
+  const auto ratio = [&](std::int64_t other) { return head_dim / static_cast<double>(other); };
+  auto above = measured.upper_bound(whole);
   if (above == measured.end() || measured.size() == 1)
     return ratio(*measured.rbegin()) * time_at(*measured.rbegin());
   const bool below_all = above == measured.begin();
   if (below_all) ++above;
   const auto from = *std::prev(above), to = *above;
-  const double way = static_cast<double>(head_dim - from) / static_cast<double>(to - from);
+  const double way = (head_dim - static_cast<double>(from)) / static_cast<double>(to - from);
   if (!below_all) return time_at(from) + way * (time_at(to) - time_at(from));
   return std::max(ratio(from), 1 + way * (of_pair(to) / of_pair(from) - 1)) * time_at(from);
 }
@@ -236,7 +235,7 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
     return *table_for(kernel, call.pass, measured, head_dim);
   };
   return time_at_head_dim(
-      head_dims, call.head_dim,
+      head_dims, mean_head_dim(call),
       [&](std::int64_t head_dim) {
         const double gain =
             mask == mask_kind::causal && measured == mask
@@ -300,7 +299,8 @@ law_terms terms_of(const kernel_law& law, loop_nest loops, mask_kind mask, doubl
 const kernel_law* law_for(const kernel_profile& kernel, const kernel_call& call, mask_kind mask) {
   const kernel_law* best = nullptr;
   const auto rank = [&](const kernel_law& l) {
-    return std::tuple(l.mask != mask, std::abs(l.head_dim - call.head_dim),
+    return std::tuple(l.mask != mask,
+                      std::abs(static_cast<double>(l.head_dim) - mean_head_dim(call)),
                       std::abs(std::log(group_of(call) / l.group)));
   };
   for (const auto& law : kernel.laws) {
@@ -326,11 +326,11 @@ seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
   return masked_time(call, loops_of(call), [&](const auto& loops, mask_kind mask) {
     const auto law = [&](std::int64_t head_dim) -> const kernel_law& {
       auto measured = call;
-      measured.head_dim = head_dim;
+      measured.head_dim = measured.v_head_dim = head_dim;
       return *law_for(kernel, measured, mask);
     };
     const auto working = time_at_head_dim(
-        head_dims, call.head_dim,
+        head_dims, mean_head_dim(call),
         [&](std::int64_t head_dim) {
           return time_by_law(device, law(head_dim), call, loops, mask);
         },
@@ -338,7 +338,7 @@ seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
           const auto& l = law(head_dim);
           return l.token.value() / (l.tile * l.slots);
         });
-    return law(call.head_dim).start + working;
+    return law_for(kernel, call, mask)->start + working;
   });
 }
 
@@ -346,9 +346,8 @@ byte_count bytes_moved(const kernel_call& call) {
   const bool backward = call.pass == pass_kind::backward;
   const auto rows = call.batch * call.heads * call.rows;
   const auto cols = call.batch * call.kv_heads * call.cols;
-  const auto tensors_by_rows = backward ? 4 : 2;  // Q, O and dO, dQ
-  const auto tensors_by_cols = backward ? 4 : 2;  // K, V and dK, dV
-  const auto elements = (tensors_by_rows * rows + tensors_by_cols * cols) * call.head_dim;
+  const auto passes = backward ? 2 : 1;  // Q, O, K and V, and their gradients
+  const auto elements = passes * (rows + cols) * (call.head_dim + call.value_dim());
   constexpr std::int64_t log_sum_exp_bytes = 4;
   return byte_count(elements * element_bytes(call.dtype) + rows * log_sum_exp_bytes);
 }
@@ -390,13 +389,15 @@ seconds split_time(const device_profile& device, const kernel_profile& kernel,
   const auto& law = kernel.split;
   const double blocks = decoding_blocks(law, call), splits = splits_of(device, law, call);
   const double filled = std::min(1.0, blocks * splits / device.multiprocessors);
-  const double tokens = blocks * mean_columns(call), head_dim = static_cast<double>(call.head_dim);
-  const double read = tokens * 2 * head_dim * static_cast<double>(element_bytes(call.dtype));
+  const double tokens = blocks * mean_columns(call);
+  const auto of_token = (call.head_dim + call.value_dim()) * element_bytes(call.dtype);
+  const double read = tokens * static_cast<double>(of_token);
   const double reached = law.efficiency * std::min(1.0, filled / law.filling);
-  const flop_count whole(operations_a_pair(call.pass, call.head_dim) * tokens * law.rows);
+  const flop_count whole(operations_a_pair(call.pass, call.head_dim, call.value_dim()) * tokens *
+                         law.rows);
   const auto rate = highest_rate(device, &kernel, call.dtype, call.pass);
   const double partial =
-      splits * static_cast<double>(call.batch * call.heads * call.rows) * (head_dim + 1) * 4;
+      splits * static_cast<double>(call.batch * call.heads * call.rows * (call.value_dim() + 1) * 4);
   const double bytes_per_s = device.memory_bandwidth.value();
   return std::max(seconds(read / (reached * bytes_per_s)), whole / rate / filled) + law.combine +
          seconds(2 * partial / (device.memory_efficiency * bytes_per_s));
@@ -431,11 +432,22 @@ law_terms law_terms_of(const kernel_law& law, const kernel_call& call, int multi
 }
 
 double operations_a_pair(pass_kind pass, std::int64_t head_dim) {
-  return (pass == pass_kind::backward ? 10.0 : 4.0) * static_cast<double>(head_dim);
+  return operations_a_pair(pass, head_dim, head_dim);
+}
+
+double operations_a_pair(pass_kind pass, std::int64_t head_dim, std::int64_t value_dim) {
+  const bool backward = pass == pass_kind::backward;
+  const auto of_keys = (backward ? 6 : 2) * head_dim, of_values = (backward ? 4 : 2) * value_dim;
+  return static_cast<double>(of_keys + of_values);
+}
+
+double mean_head_dim(const kernel_call& call) {
+  return operations_a_pair(call.pass, call.head_dim, call.value_dim()) /
+         operations_a_pair(call.pass, 1);
 }
 
 flop_count operations(const kernel_call& call) {
-  return flop_count(operations_a_pair(call.pass, call.head_dim) *
+  return flop_count(operations_a_pair(call.pass, call.head_dim, call.value_dim()) *
                     static_cast<double>(call.batch * call.heads) * static_cast<double>(call.pairs));
 }
 

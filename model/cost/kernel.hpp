@@ -2,6 +2,7 @@
 //
 //   operations = 4 (forward) or 10 (backward) x visible pairs x batch x heads x head_dim
 //                                                                       (FlashAttention-2, sec. 4)
+//   with heads of k elements in Q and K and of v in V and O: forward 2 k + 2 v a pair, two products; backward 6 k + 4 v, five
 //   time       = launch + operations / rate(rows, cols, heads, mask)
 //
 // The rate comes from the kernel's measured tables, read as the kernel's loops read the shape:
@@ -15,7 +16,8 @@
 //   mask     between a triangle and the rectangle around it, time is linear in the visible pairs
 //   rows     backward, rows take time of their own besides (delta, conversion of dQ), tiles or not: part of the fixed
 //            time, but no more than their bytes take of the memory
-//   between  head dimensions, and below the smallest, time is linear (the softmax does not shrink);
+//   between  head dimensions, and below the smallest, time is linear (the softmax does not shrink); heads of k and v
+//            elements are read as heads with as many operations a pair;
 //            between rows of a grid the rate is interpolated in log space; above the largest it stays.
 //            Grids are best measured at whole tiles: calls are read as such
 // so time grows continuously with rows, columns, pairs and heads. No rate exceeds the table's
@@ -49,14 +51,21 @@ struct kernel_call {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
   std::int64_t head_dim = 128;
+  std::int64_t v_head_dim = 0;  ///< 0: as head_dim
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t pairs = 0;  ///< visible (row, column) pairs; rows x cols when nothing is masked
   data_type dtype = data_type::bf16;
+
+  std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
 };
 
 /// Of one visible pair of one head. `pass` is forward or backward.
 double operations_a_pair(pass_kind pass, std::int64_t head_dim);
+double operations_a_pair(pass_kind pass, std::int64_t head_dim, std::int64_t value_dim);
+
+/// The head dimension of Q, K, V and O alike that takes as many operations; not always a whole number.
+double mean_head_dim(const kernel_call&);
 
 flop_count operations(const kernel_call&);
 

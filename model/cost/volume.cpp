@@ -57,7 +57,8 @@ chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass
 /// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's. A cached prefix stays.
 std::int64_t exchanged(chunk_sizes chunk, const strategy& s) {
   chunk.keys -= chunk.problem.prefix / (std::int64_t{s.rows} * s.cols);
-  const auto all = 2 * chunk.of(tensor::q) + chunk.of(tensor::k) + chunk.of(tensor::v);
+  const auto all =
+      chunk.of(tensor::q) + chunk.of(tensor::o) + chunk.of(tensor::k) + chunk.of(tensor::v);
   return all / s.ulysses * (s.ulysses - 1);
 }
 

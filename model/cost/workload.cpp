@@ -41,8 +41,13 @@ std::int64_t number_bytes(const attention& a, tensor t, precision format) {
 
 }  // namespace
 
+std::int64_t head_elements(const attention& a, tensor t) {
+  if (is_statistic(t)) return 1;
+  return has_value_dim(t) ? a.value_dim() : a.head_dim;
+}
+
 std::int64_t token_bytes(const attention& a, tensor t, precision format, const head_range& heads) {
-  const auto of_head = (is_statistic(t) ? 1 : a.head_dim) * number_bytes(a, t, format);
+  const auto of_head = head_elements(a, t) * number_bytes(a, t, format);
   return a.batch * heads_of(heads, t) * of_head;
 }
 

@@ -26,9 +26,13 @@ enum class tensor { q, k, v, o, lse, d_o, delta, d_q, d_k, d_v };
 
 std::string_view name_of(tensor);
 
-/// Row statistics (log-sum-exp, delta) have one fp32 number per token and query head, other tensors head_dim elements.
+/// Row statistics (log-sum-exp, delta) have one fp32 number per token and query head, other tensors as many elements as a head
+/// has: V, O and their gradients v_head_dim, the others head_dim.
 constexpr bool is_statistic(tensor t) {
   return t == tensor::lse || t == tensor::delta;
+}
+constexpr bool has_value_dim(tensor t) {
+  return t == tensor::v || t == tensor::o || t == tensor::d_o || t == tensor::d_v;
 }
 /// K, V and their gradients have kv_heads heads and the keys' tokens, the others heads and the queries' tokens.
 constexpr bool is_key_side(tensor t) {

@@ -43,14 +43,15 @@ class Cluster:
         """Of one device in bf16, dense."""
 
 class Attention:
-    """One attention layer: Q of shape [batch, seq, heads, head_dim], K and V of [batch, seq, kv_heads, head_dim]."""
+    """One attention layer: Q of shape [batch, seq, heads, head_dim], K of [batch, seq, kv_heads, head_dim], V of [batch, seq, kv_heads, v_head_dim]."""
 
     def __init__(self, seq: int | str, *, heads: int | None = None, kv_heads: int | None = None,
                  head_dim: int | None = None, model: str | None = None, batch: int = 1,
                  mask: Literal["full", "causal"] | None = None, window: int | str | None = None,
                  layer: Literal["full", "window"] | None = None,
                  documents: Sequence[int] | str | None = None, dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
-                 pad_to: int = 1, prefix: int | str = 0, kv_seq: int | str = 0) -> None: ...
+                 pad_to: int = 1, prefix: int | str = 0, kv_seq: int | str = 0,
+                 v_head_dim: int | None = None) -> None: ...
     @property
     def seq(self) -> int:
         """tokens, including the padding"""
@@ -74,7 +75,10 @@ class Attention:
         """key and value heads"""
     @property
     def head_dim(self) -> int:
-        """elements of a head"""
+        """elements of a head, of queries and keys"""
+    @property
+    def v_head_dim(self) -> int:
+        """of values and outputs"""
     @property
     def mask(self) -> str:
         """full or causal"""

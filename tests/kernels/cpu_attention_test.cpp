@@ -38,12 +38,12 @@ struct block {
       : shape(s),
         query(test::random_tensor<T>(test::query_shape(s), random)),
         key(test::random_tensor<T>(test::key_shape(s), random)),
-        value(test::random_tensor<T>(test::key_shape(s), random)),
-        output_gradient(test::random_tensor<T>(test::query_shape(s), random)),
-        output(test::random_tensor<T>(test::query_shape(s), random)),
+        value(test::random_tensor<T>(test::value_shape(s), random)),
+        output_gradient(test::random_tensor<T>(test::output_shape(s), random)),
+        output(test::random_tensor<T>(test::output_shape(s), random)),
         query_gradient(test::random_tensor<T>(test::query_shape(s), random)),
         key_gradient(test::random_tensor<T>(test::key_shape(s), random)),
-        value_gradient(test::random_tensor<T>(test::key_shape(s), random)),
+        value_gradient(test::random_tensor<T>(test::value_shape(s), random)),
         lse(test::random_tensor<float>(test::row_shape(s), random)),
         delta(test::random_tensor<float>(test::row_shape(s), random)) {}
 
@@ -52,7 +52,7 @@ struct block {
                       threads);
   }
   void backward(int threads = 1) {
-    attention_delta(test::query_shape(shape), output.read(), output_gradient.read(), delta.view());
+    attention_delta(test::output_shape(shape), output.read(), output_gradient.read(), delta.view());
     attention_backward(shape, query.read(), key.read(), value.read(), output_gradient.read(),
                        lse.read(), delta.read(), query_gradient.view(), key_gradient.view(),
                        value_gradient.view(), threads);
@@ -117,8 +117,9 @@ TYPED_TEST(cpu_attention, parts_of_the_columns_merge_to_the_whole) {
   for (int trial = 0; trial < 20; ++trial) {
     block<TypeParam> b(test::random_block(random, 90), random);
     SCOPED_TRACE(test::describe(b.shape));
-    const auto rows = test::query_shape(b.shape);
-    tensor<float> output(rows), query_gradient(rows), lse(test::row_shape(b.shape));
+    const auto rows = test::output_shape(b.shape);
+    tensor<float> output(rows), query_gradient(test::query_shape(b.shape)),
+        lse(test::row_shape(b.shape));
     fill(test::row_shape(b.shape), lse.view(), -infinity);
     std::vector<std::int64_t> cuts{0};
     while (cuts.back() < b.shape.cols) {
@@ -140,7 +141,7 @@ TYPED_TEST(cpu_attention, parts_of_the_columns_merge_to_the_whole) {
                          b.output_gradient.read(), lse.read(), b.delta.read(),
                          b.query_gradient.view(), from_token(b.key_gradient.view(), first),
                          from_token(b.value_gradient.view(), first));
-      accumulate(rows, query_gradient.view(), b.query_gradient.read());
+      accumulate(test::query_shape(b.shape), query_gradient.view(), b.query_gradient.read());
     }
     const auto a = test::reference_of(b.shape);
     const auto expected = reference_forward(a, b.query.dense(), b.key.dense(), b.value.dense());

@@ -27,6 +27,17 @@ TEST(reference_forward, two_keys_on_paper) {
   EXPECT_THAT(result.lse, ElementsAre(DoubleNear(std::log(4), 1e-14)));
 }
 
+// The same scores of keys of 2 elements and values of 3.
+TEST(reference_forward, values_of_another_number_of_elements) {
+  const reference_attention a{
+      .head_dim = 2, .v_head_dim = 3, .query_positions = {0}, .key_positions = {0, 1}, .scale = 1};
+  const auto result =
+      reference_forward(a, std::vector{1.0, 1.0}, std::vector{0.0, 0.0, std::log(3), 0.0},
+                        std::vector{10.0, 0.0, 4.0, 20.0, 1.0, 4.0});
+  EXPECT_THAT(result.output, ElementsAre(DoubleNear(17.5, 1e-14), DoubleNear(0.75, 1e-14),
+                                         DoubleNear(4, 1e-14)));
+}
+
 TEST(reference_forward, equal_scores_average_what_the_mask_shows) {
   // Query positions 5, 0, 3; key positions 3, 5, 0, in any order. Window 3: 5 sees 3, 5; 0 sees 0;
   // 3 sees 3.
@@ -82,14 +93,15 @@ TEST(reference_backward, agrees_with_finite_differences) {
   for (int trial = 0; trial < 12; ++trial) {
     auto shape = test::random_block(random, 6);
     shape.head_dim = random.integer(1, 4);
+    shape.v_head_dim = random.integer(0, 4);
     shape.mask.query_first = random.integer(-3, 6);
     shape.mask.key_first = 0;
     const auto a = test::reference_of(shape);
     auto query = test::random_tensor<float>(test::query_shape(shape), random).dense();
     auto key = test::random_tensor<float>(test::key_shape(shape), random).dense();
-    auto value = test::random_tensor<float>(test::key_shape(shape), random).dense();
+    auto value = test::random_tensor<float>(test::value_shape(shape), random).dense();
     const auto output_gradient =
-        test::random_tensor<float>(test::query_shape(shape), random).dense();
+        test::random_tensor<float>(test::output_shape(shape), random).dense();
     const auto loss = [&] {
       const auto output = reference_forward(a, query, key, value).output;
       return std::inner_product(output.begin(), output.end(), output_gradient.begin(), 0.0);

@@ -84,6 +84,12 @@ inline token_shape query_shape(const block_shape& s) {
 inline token_shape key_shape(const block_shape& s) {
   return {s.batch, s.cols, s.kv_heads, s.head_dim};
 }
+inline token_shape output_shape(const block_shape& s) {
+  return {s.batch, s.rows, s.heads, s.value_dim()};
+}
+inline token_shape value_shape(const block_shape& s) {
+  return {s.batch, s.cols, s.kv_heads, s.value_dim()};
+}
 inline token_shape row_shape(const block_shape& s) {
   return {s.batch, s.rows, s.heads, 1};
 }
@@ -103,6 +109,7 @@ inline block_shape random_block(random_source& random, std::int64_t most_tokens)
           .heads = kv_heads * random.integer(1, 3),
           .kv_heads = kv_heads,
           .head_dim = random.integer(1, 48),
+          .v_head_dim = random.integer(0, 1) * random.integer(1, 48),
           .rows = random.integer(1, most_tokens),
           .cols = random.integer(1, most_tokens),
           .mask = random_mask(random),
@@ -114,6 +121,7 @@ inline cpu::reference_attention reference_of(const block_shape& s) {
                                   .heads = s.heads,
                                   .kv_heads = s.kv_heads,
                                   .head_dim = s.head_dim,
+                                  .v_head_dim = s.v_head_dim,
                                   .causal = s.mask.causal,
                                   .window = s.mask.window,
                                   .scale = s.scale};
@@ -146,9 +154,9 @@ inline double relative_error(std::span<const double> x, std::span<const double> 
 inline std::string describe(const block_shape& s) {
   const auto& m = s.mask;
   return fmt::format(
-      "batch {}, heads {}/{}, head_dim {}, {} x {}, causal {}, queries {}+{}i, keys {}+{}j, window "
+      "batch {}, heads {}/{}, head_dim {}/{}, {} x {}, causal {}, queries {}+{}i, keys {}+{}j, window "
       "{}, scale {}",
-      s.batch, s.heads, s.kv_heads, s.head_dim, s.rows, s.cols, m.causal, m.query_first,
+      s.batch, s.heads, s.kv_heads, s.head_dim, s.value_dim(), s.rows, s.cols, m.causal, m.query_first,
       m.query_stride, m.key_first, m.key_stride, m.window, s.scale);
 }
 

@@ -85,6 +85,32 @@ flop_rate tflops(double value) {
   return flop_rate(value * 1e12);
 }
 
+// Q K and P V; backward Q K, dS K and dS Q over keys, dO V and P dO over values.
+TEST(kernel_cost, counts_operations_of_keys_and_values_apart) {
+  auto call = block(100, 200, 3);
+  call.head_dim = 192;
+  call.v_head_dim = 128;
+  EXPECT_EQ(operations(call).value(), (2.0 * 192 + 2 * 128) * 3 * 100 * 200);
+  EXPECT_EQ(mean_head_dim(call), 160);
+  EXPECT_EQ(operations(backward(call)).value(), (6.0 * 192 + 4 * 128) * 3 * 100 * 200);
+  EXPECT_DOUBLE_EQ(mean_head_dim(backward(call)), 166.4);
+}
+
+// Forward keys of 192 and values of 128 take as long as heads of 160; 2 units on the roofline's memory are their own bytes.
+TEST(kernel_cost, of_keys_and_values_apart_is_that_of_heads_between) {
+  const auto device = shipped("h100-sxm5");
+  auto apart = block(4096, 4096), between = apart;
+  apart.head_dim = 192;
+  apart.v_head_dim = 128;
+  between.head_dim = 160;
+  for (const auto& kernel : device.kernels) {
+    EXPECT_EQ(kernel_time(device, &kernel, apart), kernel_time(device, &kernel, between))
+        << kernel.name;
+  }
+  between.v_head_dim = 160;
+  EXPECT_EQ(kernel_time(device, nullptr, apart), kernel_time(device, nullptr, between));
+}
+
 TEST(kernel_cost, counts_four_operations_forward_and_ten_backward) {
   auto call = block(100, 200, 3);
   call.batch = 2;
@@ -715,6 +741,14 @@ double decoding_splits(const kernel_call& call) {
 /// Launch 1 us, start of combining 2 us, partial outputs of 8 heads by 129 numbers of 4 bytes, written and read at 0.5 TB/s.
 double around(double splits, double rows) {
   return 1 + 2 + splits * rows * 8 * 129 * 4 * 2 / 0.5e6;
+}
+
+// Keys of 576 elements, values of 512: 100000 x 1088 x 2 bytes at 0.8 TB/s, partial outputs of 512 elements and a log-sum-exp.
+TEST(key_split, reads_keys_and_values_of_their_own_sizes) {
+  auto call = decoding_call(1, 1, 100000);
+  call.head_dim = 576;
+  call.v_head_dim = 512;
+  EXPECT_NEAR(decoding_us(call), 272 + 1 + 2 + 100 * 8 * 513 * 4 * 2 / 0.5e6, 1e-9);
 }
 
 // One block for 8 query heads of one K/V head, in 100 splits. K and V are 51.2 MB, read at 0.8 TB/s in 64 us.

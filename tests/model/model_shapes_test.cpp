@@ -52,9 +52,10 @@ TEST(listed_models, diffusion_models_have_a_full_mask) {
 TEST(listed_models, keys_and_values_of_two_head_dimensions) {
   const auto a = layer_of("deepseek-v3");
   EXPECT_EQ(a.kv_heads, 128);
-  EXPECT_EQ(a.head_dim, 160);
-  EXPECT_THAT(a.notes, ElementsAre("heads of 160 stand in for keys of 192 and values of 128: the "
-                                   "same bytes and forward operations, 4 % fewer backward ones"));
+  EXPECT_EQ(a.head_dim, 192);
+  EXPECT_EQ(a.v_head_dim, 128);
+  EXPECT_TRUE(a.notes.empty());
+  EXPECT_EQ(layer_of("llama3-8b").v_head_dim, 0);
 }
 
 TEST(listed_models, layers_that_are_not_there) {
@@ -134,7 +135,8 @@ TEST(configurations, latent_attention_has_a_key_head_a_query_head) {
     "num_attention_heads": 128, "num_key_value_heads": 128, "kv_lora_rank": 512,
     "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})");
   EXPECT_EQ(a.kv_heads, 128);
-  EXPECT_EQ(a.head_dim, 160);
+  EXPECT_EQ(a.head_dim, 192);
+  EXPECT_EQ(a.v_head_dim, 128);
   EXPECT_EQ(a.notes, layer_of("deepseek-v3").notes);
 }
 

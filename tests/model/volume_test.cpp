@@ -196,6 +196,24 @@ TEST(volume, of_decoding_does_not_depend_on_the_cache) {
   }
 }
 
+// 8 ranks of 16 heads: keys of 192 and values of 128 elements of 2 bytes. A ring sends 7 of K and V; Ulysses 7/8 of Q, K, V and O;
+// passing queries Q, O and log-sum-exps.
+TEST(volume, of_keys_and_values_of_their_own_sizes) {
+  const attention a{.heads = 16, .kv_heads = 16, .head_dim = 192, .v_head_dim = 128,
+                    .sequence = 8192};
+  const auto token = 16 * (192 + 128) * 2;
+  EXPECT_EQ(sent_in_all({.schedule = "ring", .rows = 8, .cols = 1}, a), 7 * 1024 * token);
+  EXPECT_EQ(sent_in_all({.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 8}, a),
+            1024 / 8 * 7 * 2 * token);
+  EXPECT_EQ(sent_in_all({.schedule = "passq-ring", .rows = 8, .cols = 1}, a),
+            7 * 1024 * (token + 16 * 4));
+  for (const auto& s : strategies(8, a)) {
+    for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+      if (has_pass(s, pass)) expect_what_is_sent(s, a, pass);
+    }
+  }
+}
+
 // gpt-oss on 8 ranks: 8 K/V heads of 64 in 2 bytes, K and V of a token are 2 KiB. Of 128K tokens a ring sends 7 shards of 32 MiB,
 // a window of 128 needs 127 tokens; backward their gradients, in either format.
 TEST(volume, of_a_windows_halo_is_the_window_whatever_the_length) {

@@ -14,11 +14,11 @@ namespace executor_test {
 /// Oracles by problem: many runs share one.
 const oracle& oracle_of(const attention& a) {
   using key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t, std::int64_t, std::int64_t, mask_kind,
-                         data_type, std::vector<std::int64_t>>;
+                         std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         mask_kind, data_type, std::vector<std::int64_t>>;
   static std::map<key, oracle> known;
-  const key problem{a.batch,  a.heads,  a.kv_heads,    a.head_dim, a.sequence, a.padding,
-                    a.window, a.prefix, a.kv_sequence, a.mask,     a.dtype,    a.documents};
+  const key problem{a.batch,   a.heads,  a.kv_heads, a.head_dim,    a.v_head_dim, a.sequence, a.padding,
+                    a.window,  a.prefix, a.kv_sequence, a.mask, a.dtype, a.documents};
   return known.try_emplace(problem, a).first->second;
 }
 
@@ -49,6 +49,7 @@ attention problem_of_turn(int turn, int ranks, mask_kind mask) {
           .heads = 4,
           .kv_heads = 4 >> turn % 3,
           .head_dim = 8,
+          .v_head_dim = turn % 11 < 5 ? 0 : 24,
           .sequence = std::max(2, 32 / ranks) * 2 * ranks,
           .mask = mask,
           .dtype = data_type(turn % 7 % 3)};
@@ -137,6 +138,7 @@ TEST(executor, computes_attention_of_random_shapes) {
                 .heads = kv_heads * (1 + below(4)),
                 .kv_heads = kv_heads,
                 .head_dim = 8 * (1 + below(4)),
+                .v_head_dim = below(2) * 8 * (1 + below(4)),
                 .sequence = tokens,
                 .mask = mask_kind(below(2)),
                 .dtype = data_type::fp32};
@@ -185,6 +187,7 @@ TEST(executor, decodes_over_a_sharded_cache) {
                   .heads = kv_heads * shards * (1 + below(2)),
                   .kv_heads = kv_heads,
                   .head_dim = 8 * (1 + below(3)),
+                  .v_head_dim = below(2) * 8 * (1 + below(3)),
                   .sequence = 1 + below(i % 2 == 0 ? 1 : 9),
                   .mask = mask_kind(below(2)),
                   .dtype = data_type(below(3))};
@@ -219,6 +222,7 @@ TEST(executor, computes_windows_by_their_halo) {
                   .heads = kv_heads * (1 + below(3)),
                   .kv_heads = kv_heads,
                   .head_dim = 8 * (1 + below(3)),
+                  .v_head_dim = below(2) * 8 * (1 + below(3)),
                   .sequence = tokens,
                   .padding = below(std::min(tokens, 4)),
                   .window = 1 + below(i % 2 == 0 ? std::min(tokens, 5) : tokens),

@@ -50,6 +50,7 @@ bool all_correct(transport& net) {
       const attention a{.heads = 4,
                         .kv_heads = 4 >> variant % 3,
                         .head_dim = 16,
+                        .v_head_dim = variant % 5 < 2 ? 8 : 0,
                         .sequence = std::max(2, 32 / ranks) * 2 * ranks,
                         .padding = variant % 4,
                         .mask = mask_kind(variant / 2 % 2),

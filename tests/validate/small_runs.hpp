@@ -26,7 +26,7 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
     text += name;
   }
   return text + " heads=" + std::to_string(a.heads) + '/' + std::to_string(a.kv_heads) + 'x' +
-         std::to_string(a.head_dim) + " window=" + std::to_string(a.window) +
+         std::to_string(a.head_dim) + '/' + std::to_string(a.value_dim()) + " window=" + std::to_string(a.window) +
          " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
          " padding=" + std::to_string(a.padding) + " prefix=" + std::to_string(a.prefix) +
          " keys=" + std::to_string(a.kv_sequence) +
