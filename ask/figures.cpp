@@ -123,6 +123,7 @@ const figure<attention> of_attention[] = {
     {"v_head_dim", "", "of values and outputs", value_elements},
     {"mask", "", "full or causal", of<&attention::mask>},
     {"window", "", "sliding window in tokens; 0: none", of<&attention::window>},
+    {"sinks", "", "a logit a head in the softmax's denominator", of<&attention::sinks>},
     {"documents", "", "tokens of each packed document; empty: one", of<&attention::documents>},
     {"dtype", "", "bf16, fp16 or fp32", of<&attention::dtype>},
 };

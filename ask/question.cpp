@@ -91,6 +91,7 @@ attention layer_of(const question& q) {
   a.sequence = q.sequence.value_or(0);
   a.mask = q.mask.value_or(q.kv_sequence > 0 ? mask_kind::full : a.mask);
   a.window = q.window.value_or(a.mask == mask_kind::full ? 0 : a.window);
+  a.sinks = q.sinks.value_or(a.sinks);
   a.documents = q.documents;
   a.prefix = q.prefix;
   a.kv_sequence = q.kv_sequence;

@@ -42,6 +42,7 @@ struct question {
   std::optional<std::int64_t> window;  ///< tokens
   data_type dtype = data_type::bf16;
   pass_kind pass = pass_kind::both;
+  std::optional<bool> sinks;
   bool pad = false;
 
   std::string schedule = "ring";

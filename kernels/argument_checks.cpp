@@ -65,6 +65,14 @@ void check_weigh(const token_shape& shape, const device_tensor& part_lse, std::i
   check_types("weigh", data_type::fp32, {{"part_lse", part_lse}, {"whole_lse", whole_lse}});
 }
 
+void check_sink(const token_shape& shape, const device_tensor& lse, const device_tensor& sinks,
+                std::int64_t parts) {
+  check(shape);
+  if (parts < 1)
+    throw std::invalid_argument(fmt::format("sink: parts is {}, expected at least 1", parts));
+  check_types("sink", data_type::fp32, {{"lse", lse}, {"sinks", sinks}});
+}
+
 void check_delta(const token_shape& shape, const device_tensor& output,
                  const device_tensor& output_gradient, const device_tensor& delta) {
   check(shape);

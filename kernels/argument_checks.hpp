@@ -12,6 +12,8 @@ void check(const backward_arguments& arguments);
 void check_merge(const token_shape& shape, const device_tensor& lse, const device_tensor& part_lse);
 void check_weigh(const token_shape& shape, const device_tensor& part_lse, std::int64_t parts,
                  std::int64_t own, const device_tensor& whole_lse);
+void check_sink(const token_shape& shape, const device_tensor& lse, const device_tensor& sinks,
+                std::int64_t parts);
 void check_delta(const token_shape& shape, const device_tensor& output,
                  const device_tensor& output_gradient, const device_tensor& delta);
 

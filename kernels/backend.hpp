@@ -122,6 +122,10 @@ class backend {
                      const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
                      const device_tensor& whole_lse) = 0;
 
+  /// (output, lse) becomes its merge with `parts`-th parts of the heads' sinks: kernels/cpu/merge.hpp.
+  virtual void sink(stream_id stream, const token_shape& shape, const device_tensor& output,
+                    const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) = 0;
+
   /// delta = <output, output_gradient> of each head of each token; both of one type.
   virtual void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
                      const device_tensor& output_gradient, const device_tensor& delta) = 0;

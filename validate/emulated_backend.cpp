@@ -47,6 +47,12 @@ void emulated_backend::weigh(stream_id s, const token_shape& shape, const device
   if (!skips()) inner().weigh(s, shape, output, part_lse, parts, own, whole_lse);
 }
 
+void emulated_backend::sink(stream_id s, const token_shape& shape, const device_tensor& output,
+                            const device_tensor& lse, const device_tensor& sinks,
+                            std::int64_t parts) {
+  if (!skips()) inner().sink(s, shape, output, lse, sinks, parts);
+}
+
 void emulated_backend::delta(stream_id s, const token_shape& shape, const device_tensor& output,
                              const device_tensor& output_gradient, const device_tensor& result) {
   if (!skips()) inner().delta(s, shape, output, output_gradient, result);

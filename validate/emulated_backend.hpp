@@ -34,6 +34,8 @@ class emulated_backend final : public forwarding_backend, public local_observer 
   void weigh(stream_id, const token_shape&, const device_tensor& output,
              const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
              const device_tensor& whole_lse) override;
+  void sink(stream_id, const token_shape&, const device_tensor& output, const device_tensor& lse,
+            const device_tensor& sinks, std::int64_t parts) override;
   void delta(stream_id, const token_shape&, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& result) override;
   void accumulate(stream_id, const token_shape&, const device_tensor& sum,

@@ -52,6 +52,10 @@ class forwarding_backend : public kernels::backend {
              const device_tensor& whole_lse) override {
     inner_.weigh(s, shape, output, part_lse, parts, own, whole_lse);
   }
+  void sink(stream_id s, const token_shape& shape, const device_tensor& output,
+            const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) override {
+    inner_.sink(s, shape, output, lse, sinks, parts);
+  }
   void delta(stream_id s, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& result) override {
     inner_.delta(s, shape, output, output_gradient, result);

@@ -38,6 +38,8 @@ void local_operations::enqueue(stream_id stream, std::size_t op) {
       return merge(stream, o);
     case op_kind::weigh:
       return weigh(stream, o);
+    case op_kind::sink:
+      return sink(stream, o);
     case op_kind::accumulate:
       return accumulate(stream, o);
     case op_kind::delta:
@@ -235,6 +237,14 @@ void local_operations::weigh(stream_id stream, const operation& op) {
   const auto& grid = work_.program().grid;
   device_.weigh(stream, shape(o), whole(o), whole(lse), grid.extent_of(lse.at.copies),
                 grid.place_in_group(rank_, lse.at.copies), whole(find(op.writes, tensor::lse)));
+}
+
+void local_operations::sink(stream_id stream, const operation& op) {
+  const auto& o = find(op.writes, tensor::o);
+  auto sinks = whole(find(op.reads, tensor::sinks));
+  sinks.view.token_stride = 0;
+  device_.sink(stream, shape(o), whole(o), whole(find(op.writes, tensor::lse)), sinks,
+               work_.program().grid.extent_of(op.axes));
 }
 
 void local_operations::accumulate(stream_id stream, const operation& op) {

@@ -34,6 +34,7 @@ class local_operations {
   void bring_to_place(kernels::stream_id, const operation&, const tile&);
   void merge(kernels::stream_id, const operation&);
   void weigh(kernels::stream_id, const operation&);
+  void sink(kernels::stream_id, const operation&);
   void accumulate(kernels::stream_id, const operation&);
   void delta(kernels::stream_id, const operation&);
   void copy(kernels::stream_id, std::size_t op);

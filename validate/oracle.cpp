@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/with_type.hpp"
@@ -116,6 +117,7 @@ std::int64_t oracle::row_of(std::int64_t token) const {
 /// Queries are larger, so that scores differ by a few units and every key weighs differently.
 double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::int64_t head,
                      std::int64_t d) const {
+  if (what == tensor::sinks) return sink_of(head);
   if (token >= end(what)) return not_a_number;
   if (what == tensor::d_o && row_of(token) < 0) return 0;
   const auto positions = std::max(problem_.sequence, problem_.tokens(token_side::keys));
@@ -124,6 +126,12 @@ double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::i
   const double value =
       mixed(static_cast<std::uint64_t>(index) * 16 + static_cast<std::uint64_t>(what));
   return rounded(what == tensor::q ? 3 * value : value, problem_.dtype);
+}
+
+double oracle::sink_of(std::int64_t head) const {
+  return rounded(2 * mixed(static_cast<std::uint64_t>(head) * 16 +
+                           static_cast<std::uint64_t>(tensor::sinks)),
+                 data_type::fp32);
 }
 
 std::vector<double> oracle::inputs(tensor what, const std::vector<std::int64_t>& tokens) const {
@@ -142,6 +150,9 @@ std::vector<double> oracle::inputs(tensor what, const std::vector<std::int64_t>&
 }
 
 kernels::cpu::reference_attention oracle::sampled() const {
+  std::vector<double> sinks;
+  for (std::int64_t head = 0; problem_.sinks && head < problem_.heads; ++head)
+    sinks.push_back(sink_of(head));
   return {.batch = problem_.batch,
           .heads = problem_.heads,
           .kv_heads = problem_.kv_heads,
@@ -151,6 +162,7 @@ kernels::cpu::reference_attention oracle::sampled() const {
           .key_positions = columns_,
           .causal = problem_.mask == mask_kind::causal,
           .window = problem_.window,
+          .sinks = std::move(sinks),
           .document_ends =
               problem_.documents.empty() ? std::vector<std::int64_t>{} : document_bounds(problem_)};
 }

@@ -40,7 +40,7 @@ class oracle {
   /// `most_work`: multiplications that the reference may take before it checks a sample.
   explicit oracle(const attention&, double most_work = 2e9);
 
-  /// q, k, v and d_o; where no sample is taken also o and lse as forward should leave them.
+  /// q, k, v, d_o and sinks; where no sample is taken also o and lse as forward should leave them.
   shard make(tensor, const token_set&, const head_range&, data_type) const;
   /// All heads.
   shard make(tensor, const token_set&, data_type) const;
@@ -58,6 +58,7 @@ class oracle {
  private:
   double input(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
                std::int64_t d) const;
+  double sink_of(std::int64_t head) const;
   std::vector<double> inputs(tensor, const std::vector<std::int64_t>& tokens) const;
   kernels::cpu::reference_attention sampled() const;
   const std::vector<double>& reference(tensor) const;

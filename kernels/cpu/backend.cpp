@@ -93,6 +93,8 @@ class cpu_backend final : public backend {
   void weigh(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
              const device_tensor& whole_lse) override;
+  void sink(stream_id stream, const token_shape& shape, const device_tensor& output,
+            const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) override;
   void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& delta) override;
   void accumulate(stream_id stream, const token_shape& shape, const device_tensor& sum,
@@ -162,6 +164,16 @@ void cpu_backend::weigh(stream_id stream, const token_shape& shape, const device
     with_type(output.type, [&]<typename T>(std::type_identity<T>) {
       cpu::weigh(shape, typed<T>(output), typed<const float>(part_lse), parts, own,
                  typed<float>(whole_lse));
+    });
+  });
+}
+
+void cpu_backend::sink(stream_id stream, const token_shape& shape, const device_tensor& output,
+                       const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) {
+  check_sink(shape, lse, sinks, parts);
+  call(stream, [=] {
+    with_type(output.type, [&]<typename T>(std::type_identity<T>) {
+      cpu::sink(shape, typed<T>(output), typed<float>(lse), typed<const float>(sinks), parts);
     });
   });
 }

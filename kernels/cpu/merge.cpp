@@ -65,6 +65,21 @@ void weigh(const token_shape& shape, tensor_view<T> output, tensor_view<const fl
   });
 }
 
+template <typename T>
+void sink(const token_shape& shape, tensor_view<T> output, tensor_view<float> lse,
+          tensor_view<const float> sinks, std::int64_t parts) {
+  check(shape);
+  const float less = std::log(static_cast<float>(parts));
+  for_each_head(shape, [&](std::int64_t batch, std::int64_t token, std::int64_t head) {
+    float& row_lse = *lse.at(batch, token, head);
+    const auto weight = weights_of(row_lse, *sinks.at(batch, token, head) - less);
+    row_lse = weight.lse;
+    T* o = output.at(batch, token, head);
+    for (std::int64_t d = 0; d < shape.head_dim; ++d)
+      o[d] = static_cast<T>(weight.accumulator == 0 ? 0 : weight.accumulator * o[d]);
+  });
+}
+
 #define ATTNSIM_INSTANTIATE(A, T)                                             \
   template void merge(const token_shape&, tensor_view<A>, tensor_view<float>, \
                       tensor_view<const T>, tensor_view<const float>);
@@ -73,7 +88,9 @@ ATTNSIM_EACH_TYPE_PAIR(ATTNSIM_INSTANTIATE)
 
 #define ATTNSIM_INSTANTIATE(T)                                                                    \
   template void weigh(const token_shape&, tensor_view<T>, tensor_view<const float>, std::int64_t, \
-                      std::int64_t, tensor_view<float>);
+                      std::int64_t, tensor_view<float>);                                          \
+  template void sink(const token_shape&, tensor_view<T>, tensor_view<float>,                      \
+                     tensor_view<const float>, std::int64_t);
 ATTNSIM_EACH_TYPE(ATTNSIM_INSTANTIATE)
 #undef ATTNSIM_INSTANTIATE
 

@@ -24,4 +24,10 @@ template <typename T>
 void weigh(const token_shape& shape, tensor_view<T> output, tensor_view<const float> part_lse,
            std::int64_t parts, std::int64_t own, tensor_view<float> whole_lse);
 
+/// output, lse (+)= a partial of zeros whose log-sum-exp is a head's sink less log(parts): the sinks of so many parts merge to the
+/// whole one. `sinks` has the form of row statistics. Errors as merge(). Precondition: parts > 0.
+template <typename T>
+void sink(const token_shape& shape, tensor_view<T> output, tensor_view<float> lse,
+          tensor_view<const float> sinks, std::int64_t parts);
+
 }  // namespace attnsim::kernels::cpu

@@ -56,7 +56,7 @@ struct row {
   double lse;
 };
 
-/// Softmax of one row.
+/// Softmax of one row. A sink is one more key without a value.
 row row_of(const reference_attention& a, std::span<const double> query, std::span<const double> key,
            int64_t batch, int64_t token, int64_t head) {
   const auto queries = std::ssize(a.query_positions);
@@ -67,14 +67,15 @@ row row_of(const reference_attention& a, std::span<const double> query, std::spa
         .p = std::vector<double>(keys),
         .lse = -std::numeric_limits<double>::infinity()};
   const double* q = &query[r.index * a.head_dim];
-  double maximum = r.lse;
+  const double sink = a.sinks.empty() ? r.lse : a.sinks[head];
+  double maximum = sink;
   for (int64_t j = 0; j < keys; ++j) {
     if (!sees(a, token, j)) continue;
     const double* k = &key[(r.kv_head + j * a.kv_heads) * a.head_dim];
     r.p[j] = scale_of(a) * dot(q, k, a.head_dim);
     maximum = std::max(maximum, r.p[j]);
   }
-  double sum = 0;
+  double sum = a.sinks.empty() ? 0 : std::exp(sink - maximum);
   for (int64_t j = 0; j < keys; ++j) {
     if (!sees(a, token, j)) continue;
     r.p[j] = std::exp(r.p[j] - maximum);
@@ -105,6 +106,7 @@ void check(const reference_attention& a, std::span<const double> query, std::spa
     throw std::invalid_argument(fmt::format(
         "reference attention: kv_heads {} does not divide heads {}", a.kv_heads, a.heads));
   }
+  if (!a.sinks.empty()) check_size("sinks", a.sinks, a.heads);
   const auto keys = a.batch * std::ssize(a.key_positions) * a.kv_heads;
   check_size("query", query, rows_of(a) * a.head_dim);
   check_size("key", key, keys * a.head_dim);

@@ -24,6 +24,7 @@ struct reference_attention {
   bool causal = false;
   std::int64_t window = 0;                       ///< 0: none
   double scale = 0;                              ///< 0: 1 / sqrt(head_dim)
+  std::vector<double> sinks = {};                ///< a logit a query head; empty: none
   std::vector<std::int64_t> document_ends = {};  ///< first position after each; empty: one document
 
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }

@@ -259,6 +259,11 @@ void gpu::weigh(stream_id stream, const token_shape& shape, const device_tensor&
               typed<float>(whole_lse), at(stream));
 }
 
+void gpu::sink(stream_id, const token_shape&, const device_tensor&, const device_tensor&,
+               const device_tensor&, std::int64_t) {
+  throw infeasible("attention sinks: expected kernel cpu, which alone has them");
+}
+
 void gpu::delta(stream_id stream, const token_shape& shape, const device_tensor& output,
                 const device_tensor& output_gradient, const device_tensor& delta) {
   check_delta(shape, output, output_gradient, delta);

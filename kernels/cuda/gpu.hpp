@@ -50,6 +50,8 @@ class gpu : public backend {
   void weigh(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& part_lse, std::int64_t parts, std::int64_t own,
              const device_tensor& whole_lse) override;
+  void sink(stream_id stream, const token_shape& shape, const device_tensor& output,
+            const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) override;
   void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& delta) override;
   void accumulate(stream_id stream, const token_shape& shape, const device_tensor& sum,

@@ -31,6 +31,8 @@ struct attention {
   std::int64_t kv_sequence = 0;
   mask_kind mask = mask_kind::causal;
   std::int64_t window = 0;  ///< sliding window in tokens, causal masks only; 0: none
+  /// Attention sinks: a learned logit a query head stands in the softmax's denominator, as one more key without a value.
+  bool sinks = false;
   data_type dtype = data_type::bf16;
   /// Lengths of documents packed into the sequence (cu_seqlens): a token sees its own document only. Empty: one.
   std::vector<std::int64_t> documents = {};

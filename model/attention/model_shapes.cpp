@@ -173,7 +173,7 @@ void use_model(attention& a, const std::string& model, layer_kind layer) {
   a.head_dim = m.key_dim;
   a.v_head_dim = m.value_dim == m.key_dim ? 0 : m.value_dim;
   use_layers(a, m, layer);
-  if (m.sinks) a.notes.push_back("attention sinks, a logit a head, are left out");
+  a.sinks = m.sinks;
   if (m.joint) a.notes.push_back("the sequence holds text and image tokens together");
 }
 

@@ -26,6 +26,7 @@ seconds of_local(const placed_schedule& i, std::size_t index, int rank) {
     case op_kind::merge:
       return calls.additions * merge;
     case op_kind::weigh:
+    case op_kind::sink:
     case op_kind::accumulate:
       return std::max(calls.additions, 1) * host.add;
     case op_kind::copy:

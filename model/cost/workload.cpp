@@ -191,6 +191,7 @@ std::int64_t workload::tail_tokens() const {
 
 std::int64_t workload::slot_tokens(const buffer& b) const {
   if (b.tail) return tail_tokens();
+  if (b.what == tensor::sinks) return 1;
   return chunk_tokens(side_of(b.what)) * schedule_->chunks_in_slot(b.heads) +
          (is_key_side(b.what) ? cached_tokens(b.heads) : 0);
 }
@@ -249,6 +250,7 @@ token_set workload::tokens(int rank, const operand& o) const {
 }
 
 token_set workload::tokens(const attention& a, int rank, const operand& o) const {
+  if (o.what == tensor::sinks) return {{0, 1, 1}};
   const auto form = schedule_->buffer_of(o).heads;
   const int parts = schedule_->chunks_in_slot(form);
   token_set all;
@@ -394,7 +396,8 @@ memory_calls workload::memory_calls_of(const operation& op) const {
   for (const auto* list : {&op.reads, &op.writes}) {
     for (const auto& o : *list) use.traffic += bytes(o);
   }
-  use.count = op.kind == op_kind::weigh ? 1 : static_cast<int>(op.writes.size());
+  const bool one_call = op.kind == op_kind::weigh || op.kind == op_kind::sink;
+  use.count = one_call ? 1 : static_cast<int>(op.writes.size());
   if (op.kind != op_kind::merge && op.kind != op_kind::accumulate) return use;
   const bool in_place = op.kind == op_kind::merge && merges_in_place(op);
   for (const auto& sum : op.writes) {

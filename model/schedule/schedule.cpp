@@ -11,7 +11,7 @@
 namespace attnsim {
 namespace {
 
-constexpr name_table<tensor, 10> tensors{{{tensor::q, "q"},
+constexpr name_table<tensor, 11> tensors{{{tensor::q, "q"},
                                           {tensor::k, "k"},
                                           {tensor::v, "v"},
                                           {tensor::o, "o"},
@@ -20,12 +20,14 @@ constexpr name_table<tensor, 10> tensors{{{tensor::q, "q"},
                                           {tensor::delta, "delta"},
                                           {tensor::d_q, "d_q"},
                                           {tensor::d_k, "d_k"},
-                                          {tensor::d_v, "d_v"}}};
+                                          {tensor::d_v, "d_v"},
+                                          {tensor::sinks, "sinks"}}};
 
-constexpr name_table<op_kind, 12> kinds{{{op_kind::attention, "attention"},
+constexpr name_table<op_kind, 13> kinds{{{op_kind::attention, "attention"},
                                          {op_kind::attention_backward, "attention_backward"},
                                          {op_kind::merge, "merge"},
                                          {op_kind::weigh, "weigh"},
+                                         {op_kind::sink, "sink"},
                                          {op_kind::accumulate, "accumulate"},
                                          {op_kind::delta, "delta"},
                                          {op_kind::copy, "copy"},

@@ -22,14 +22,14 @@
 
 namespace attnsim {
 
-enum class tensor { q, k, v, o, lse, d_o, delta, d_q, d_k, d_v };
+enum class tensor { q, k, v, o, lse, d_o, delta, d_q, d_k, d_v, sinks };
 
 std::string_view name_of(tensor);
 
-/// Row statistics (log-sum-exp, delta) have one fp32 number per token and query head, other tensors as many elements as a head
+/// Row statistics (log-sum-exp, delta) have one fp32 number per token and query head, sinks one per query head, other tensors as many elements as a head
 /// has: V, O and their gradients v_head_dim, the others head_dim.
 constexpr bool is_statistic(tensor t) {
-  return t == tensor::lse || t == tensor::delta;
+  return t == tensor::lse || t == tensor::delta || t == tensor::sinks;
 }
 constexpr bool has_value_dim(tensor t) {
   return t == tensor::v || t == tensor::o || t == tensor::d_o || t == tensor::d_v;
@@ -104,6 +104,7 @@ enum class op_kind {
   attention_backward,  ///< q, k, v, d_o, lse, delta -> d_q, d_k, d_v: the block's contributions
   merge,               ///< two or more partial (o, lse) -> (o, lse), by log-sum-exp
   weigh,  ///< partial o, lse of all parts -> o times its weight, lse of the whole: then a sum of the parts' o is the whole's
+  sink,  ///< o, lse, sinks -> o, lse with the heads' sinks; over `axes`: with a part of them, which all ranks' parts make up
   accumulate,  ///< two gradients -> their sum
   delta,       ///< d_o, o -> delta: rowsum(d_o * o)
   copy,        ///< into another place, number format, slot order or token order

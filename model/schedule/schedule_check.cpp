@@ -22,6 +22,7 @@ struct content {
   std::vector<bool> summed;
   bool weighed = false;  ///< for a sum, not for a merge
   bool tail = false;     ///< its last tokens only
+  int sinks = 0;         ///< parts of them that are in it
 };
 
 using contents = std::vector<content>;
@@ -156,6 +157,8 @@ class named_execution {
       case op_kind::merge:
       case op_kind::accumulate:
         return for_all([&](int rank) { combine(op, rank); });
+      case op_kind::sink:
+        return for_all([&](int rank) { sink(op, rank); });
       case op_kind::weigh:
         return for_all([&](int rank) { weigh(op, rank); });
       case op_kind::delta:
@@ -203,10 +206,22 @@ class named_execution {
           auto& sum = sums[i % sums.size()];
           if (parts[i].chunk != sum.chunk) fail(rank, "adds different chunks");
           if (parts[i].weighed) fail(rank, "merges a part that is weighed for a sum");
+          sum.sinks += parts[i].sinks;
           add(rank, sum.summed, parts[i].summed);
         }
       }
       put(rank, into, sums);
+    }
+  }
+
+  /// In parts of all ranks along the operation's axes.
+  void sink(const operation& op, int rank) {
+    get(rank, find(op.reads, tensor::sinks));
+    parts_of_sinks_ = s_.grid.extent_of(op.axes);
+    for (const auto& o : op.writes) {
+      auto list = get(rank, o);
+      for (auto& c : list) ++c.sinks;
+      put(rank, o, list);
     }
   }
 
@@ -216,7 +231,10 @@ class named_execution {
     auto whole = inputs(rank, find(op.writes, tensor::lse));
     const auto own = static_cast<std::size_t>(
         s_.grid.place_in_group(rank, find(op.reads, tensor::lse).at.copies));
-    for (const auto& one : statistics) add(rank, whole.front().summed, one.summed);
+    for (const auto& one : statistics) {
+      add(rank, whole.front().summed, one.summed);
+      whole.front().sinks += one.sinks;
+    }
     if (statistics.at(own).summed != parts.front().summed)
       fail(rank, "weighs a part by another's log-sum-exp");
     parts.front().weighed = true;
@@ -231,6 +249,7 @@ class named_execution {
       for (auto wanted : inputs(rank, into)) {
         wanted.summed = found_in(source, wanted, rank);
         wanted.weighed = source.front().weighed;
+        wanted.sinks = source.front().sinks;
         moved.push_back(wanted);
       }
       put(rank, into, moved);
@@ -285,8 +304,11 @@ class named_execution {
       if (op.kind == op_kind::all_to_all || result.empty()) {
         result.insert(result.end(), mine, mine + static_cast<std::ptrdiff_t>(slot));
       } else {
-        for (std::size_t i = 0; i < slot; ++i)
-          add(rank, result[i].summed, mine[static_cast<std::ptrdiff_t>(i)].summed);
+        for (std::size_t i = 0; i < slot; ++i) {
+          const auto& part = mine[static_cast<std::ptrdiff_t>(i)];
+          add(rank, result[i].summed, part.summed);
+          result[i].sinks += part.sinks;
+        }
       }
     }
     if (op.kind == op_kind::reduce_scatter) require_summable(rank, result);
@@ -328,6 +350,9 @@ class named_execution {
         fail(rank, fmt::format("holds another rank's {}", what));
       if (!is_complete(c) || c.summed.empty() || c.weighed || c.tail)
         fail(rank, fmt::format("holds an incomplete {}", what));
+      if (c.sinks != (s_.pass == pass_kind::forward ? parts_of_sinks_ : 0))
+        fail(rank, fmt::format("has {} of {} parts of the sinks in {}", c.sinks, parts_of_sinks_,
+                               what));
     }
   }
 
@@ -344,6 +369,7 @@ class named_execution {
   const schedule& s_;
   std::vector<std::vector<std::vector<std::optional<content>>>> memory_;  ///< [rank][buffer][slot]
   std::size_t number_ = 0;
+  int parts_of_sinks_ = 0;
 };
 
 }  // namespace

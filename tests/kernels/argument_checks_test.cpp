@@ -64,6 +64,10 @@ TEST(check_token_operations, name_operation_and_argument) {
               ThrowsMessage<std::invalid_argument>("weigh: part_lse is bf16, expected fp32"));
   EXPECT_THAT([] { check_weigh(four_tokens, fp32, 2, 2, fp32); },
               ThrowsMessage<std::invalid_argument>("weigh: there is no part 2 of 2"));
+  EXPECT_THAT([] { check_sink(four_tokens, fp32, bf16, 1); },
+              ThrowsMessage<std::invalid_argument>("sink: sinks is bf16, expected fp32"));
+  EXPECT_THAT([] { check_sink(four_tokens, fp32, fp32, 0); },
+              ThrowsMessage<std::invalid_argument>("sink: parts is 0, expected at least 1"));
   EXPECT_THAT(
       [] { check_delta(four_tokens, bf16, fp32, fp32); },
       ThrowsMessage<std::invalid_argument>("delta: output_gradient is fp32, expected bf16"));

@@ -126,6 +126,26 @@ TEST(weigh, refuses_a_part_that_is_not_there) {
       ThrowsMessage<std::invalid_argument>("weigh: there is no part 1 of 1"));
 }
 
+row sunk(row part, float logit, std::int64_t parts) {
+  sink<float>(two_elements, {part.output.data()}, {&part.lse}, {&logit}, parts);
+  return part;
+}
+
+// Sum 3 and a sink of 1: 3/4 of the output is left, L = log 4. In 2 parts a sink of 2 is 1 in each.
+TEST(sink, is_one_more_key_without_a_value) {
+  for (const auto& [logit, parts] : {std::pair(0.0f, 1), std::pair(std::log(2.0f), 2)}) {
+    const auto result = sunk({{8, 4}, std::log(3.0f)}, logit, parts);
+    EXPECT_THAT(result.output, ElementsAre(FloatEq(6), FloatEq(3)));
+    EXPECT_FLOAT_EQ(result.lse, std::log(4.0f));
+  }
+}
+
+TEST(sink, is_all_that_a_row_sees_where_it_sees_nothing) {
+  const auto result = sunk({{nan, nan}, -infinity}, 0.5f, 1);
+  EXPECT_THAT(result.output, ElementsAre(0, 0));
+  EXPECT_EQ(result.lse, 0.5f);
+}
+
 TEST(merge, refuses_zero_sizes) {
   EXPECT_THAT(
       [] { merge<float>({.tokens = 1, .heads = 0}, {}, {}, tensor_view<const float>{}, {}); },

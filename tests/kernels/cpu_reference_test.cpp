@@ -38,6 +38,19 @@ TEST(reference_forward, values_of_another_number_of_elements) {
                                          DoubleNear(4, 1e-14)));
 }
 
+// The same sums with one more key of score log 4 and no value: P = 1/8, 3/8; L = log(1 + 3 + 4).
+TEST(reference_forward, a_sink_takes_weight_and_adds_nothing) {
+  const reference_attention a{.head_dim = 1,
+                              .query_positions = {0},
+                              .key_positions = {0, 1},
+                              .scale = 1,
+                              .sinks = {std::log(4)}};
+  const auto result = reference_forward(a, std::vector{1.0}, std::vector{0.0, std::log(3)},
+                                        std::vector{10.0, 20.0});
+  EXPECT_THAT(result.output, ElementsAre(DoubleNear(8.75, 1e-14)));
+  EXPECT_THAT(result.lse, ElementsAre(DoubleNear(std::log(8), 1e-14)));
+}
+
 TEST(reference_forward, equal_scores_average_what_the_mask_shows) {
   // Query positions 5, 0, 3; key positions 3, 5, 0, in any order. Window 3: 5 sees 3, 5; 0 sees 0;
   // 3 sees 3.
@@ -96,7 +109,8 @@ TEST(reference_backward, agrees_with_finite_differences) {
     shape.v_head_dim = random.integer(0, 4);
     shape.mask.query_first = random.integer(-3, 6);
     shape.mask.key_first = 0;
-    const auto a = test::reference_of(shape);
+    auto a = test::reference_of(shape);
+    for (int head = 0; trial % 2 == 0 && head < shape.heads; ++head) a.sinks.push_back(0.5 * head);
     auto query = test::random_tensor<float>(test::query_shape(shape), random).dense();
     auto key = test::random_tensor<float>(test::key_shape(shape), random).dense();
     auto value = test::random_tensor<float>(test::value_shape(shape), random).dense();

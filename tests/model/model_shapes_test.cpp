@@ -35,9 +35,10 @@ TEST(listed_models, full_and_window_layers) {
   EXPECT_EQ(full.head_dim, 64);
   EXPECT_EQ(full.window, 0);
   EXPECT_EQ(window.window, 128);
+  EXPECT_TRUE(full.sinks);
+  EXPECT_FALSE(layer_of("llama3-8b").sinks);
   EXPECT_THAT(full.notes, ElementsAre("18 of the 36 layers of gpt-oss-120b have a window of 128 "
-                                      "tokens: this is one of the others",
-                                      "attention sinks, a logit a head, are left out"));
+                                      "tokens: this is one of the others"));
   EXPECT_EQ(window.notes[0],
             "18 of the 36 layers of gpt-oss-120b have a window of 128 tokens: this is one of them");
   EXPECT_EQ(layer_of("mistral-7b-v0.1", layer_kind::window).window, 4096);

@@ -185,6 +185,36 @@ TEST(schedules, are_checked_for_weights) {
                   "dcp: operation 5 (reduce_scatter), rank 0: sums outputs that are not weighed"));
 }
 
+TEST(schedules, have_sinks_once_in_every_output) {
+  for (const int ranks : {1, 2, 4, 6, 9}) {
+    const auto without = problem(ranks * 4, 2, mask_kind::causal);
+    auto a = without;
+    a.sinks = true;
+    for (const auto& s : strategies(ranks, a)) {
+      const auto program = make_schedule(s, a, pass_kind::forward);
+      EXPECT_NO_THROW(check(program)) << label(s, pass_kind::forward);
+      EXPECT_EQ(std::count_if(program.program.begin(), program.program.end(),
+                              [](const operation& op) { return op.kind == op_kind::sink; }),
+                1)
+          << label(s, pass_kind::forward);
+      if (!has_pass(s, pass_kind::backward)) continue;
+      EXPECT_EQ(kinds(make_schedule(s, a, pass_kind::backward)),
+                kinds(make_schedule(s, without, pass_kind::backward)));
+    }
+  }
+}
+
+// What a wrong one would be told.
+TEST(schedules, are_checked_for_sinks) {
+  auto a = problem(32, 4, mask_kind::causal);
+  a.sinks = true;
+  auto twice = make_schedule({.schedule = "ring", .rows = 4, .cols = 1}, a, pass_kind::forward);
+  twice.program.push_back(twice.program.back());
+  EXPECT_THAT([&] { check(twice); },
+              testing::ThrowsMessage<std::logic_error>(testing::HasSubstr(
+                  "(end), rank 0: has 2 of 1 parts of the sinks in ")));
+}
+
 TEST(schedules, of_a_window_see_all_that_it_reaches) {
   for (const int ranks : {1, 2, 3, 4, 6, 8, 16}) {
     for (const std::int64_t window : {1, 2, 4, 5, 6, 9, 12, 4 * ranks - 1}) {

@@ -15,10 +15,10 @@ namespace executor_test {
 const oracle& oracle_of(const attention& a) {
   using key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         mask_kind, data_type, std::vector<std::int64_t>>;
+                         mask_kind, data_type, bool, std::vector<std::int64_t>>;
   static std::map<key, oracle> known;
   const key problem{a.batch,   a.heads,  a.kv_heads, a.head_dim,    a.v_head_dim, a.sequence, a.padding,
-                    a.window,  a.prefix, a.kv_sequence, a.mask, a.dtype, a.documents};
+                    a.window,  a.prefix, a.kv_sequence, a.mask, a.dtype, a.sinks, a.documents};
   return known.try_emplace(problem, a).first->second;
 }
 
@@ -52,6 +52,7 @@ attention problem_of_turn(int turn, int ranks, mask_kind mask) {
           .v_head_dim = turn % 11 < 5 ? 0 : 24,
           .sequence = std::max(2, 32 / ranks) * 2 * ranks,
           .mask = mask,
+          .sinks = turn % 13 < 5,
           .dtype = data_type(turn % 7 % 3)};
 }
 
@@ -141,6 +142,7 @@ TEST(executor, computes_attention_of_random_shapes) {
                 .v_head_dim = below(2) * 8 * (1 + below(4)),
                 .sequence = tokens,
                 .mask = mask_kind(below(2)),
+                .sinks = below(3) == 0,
                 .dtype = data_type::fp32};
     if (a.mask == mask_kind::causal && below(3) == 0)
       a.window = 1 + below(static_cast<int>(tokens));
@@ -190,6 +192,7 @@ TEST(executor, decodes_over_a_sharded_cache) {
                   .v_head_dim = below(2) * 8 * (1 + below(3)),
                   .sequence = 1 + below(i % 2 == 0 ? 1 : 9),
                   .mask = mask_kind(below(2)),
+                  .sinks = below(3) == 0,
                   .dtype = data_type(below(3))};
       a.prefix = a.sequence * below(65);
       if (a.mask == mask_kind::causal && below(4) == 0) a.window = 1 + below(40);
@@ -226,6 +229,7 @@ TEST(executor, computes_windows_by_their_halo) {
                   .sequence = tokens,
                   .padding = below(std::min(tokens, 4)),
                   .window = 1 + below(i % 2 == 0 ? std::min(tokens, 5) : tokens),
+                  .sinks = below(3) == 0,
                   .dtype = data_type(below(3))};
       if (below(3) == 0) a.documents = cut(a.sequence - a.padding, 1 + below(4), below);
       strategy s{.schedule = "halo",

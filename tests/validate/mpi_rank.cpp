@@ -54,6 +54,7 @@ bool all_correct(transport& net) {
                         .sequence = std::max(2, 32 / ranks) * 2 * ranks,
                         .padding = variant % 4,
                         .mask = mask_kind(variant / 2 % 2),
+                        .sinks = variant % 3 == 1,
                         .dtype = data_type(variant % 7 % 3)};
       if (!refusal(s, a).empty() || !has_pass(s, pass)) continue;
       ++runs;
@@ -73,6 +74,7 @@ bool all_correct(transport& net) {
                       .head_dim = 16,
                       .sequence = 1 + i % 5,
                       .prefix = i * i * 13,
+                      .sinks = i % 2 == 1,
                       .dtype = data_type(i % 3)};
     const char* const schedules[] = {"helix", "dcp", "dcp-a2a"};
     const strategy s{.schedule = schedules[i % 3],
@@ -91,6 +93,7 @@ bool all_correct(transport& net) {
                       .sequence = tokens,
                       .padding = i % 3,
                       .window = 1 + i * (i % 2 == 0 ? 1 : tokens / 8),
+                      .sinks = i > 4,
                       .dtype = data_type(i % 3)};
     const strategy s{
         .schedule = "halo", .rows = ranks, .cols = 1, .tokens = token_layout::contiguous};

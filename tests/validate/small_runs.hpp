@@ -30,7 +30,7 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
          " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
          " padding=" + std::to_string(a.padding) + " prefix=" + std::to_string(a.prefix) +
          " keys=" + std::to_string(a.kv_sequence) +
-         " documents=" + std::to_string(a.documents.size());
+         " documents=" + std::to_string(a.documents.size()) + (a.sinks ? " sinks" : "");
 }
 
 /// Fills what it allocates with NaN and counts it.
@@ -93,7 +93,8 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
         return o.what == what && tokens == work.cached_tokens(plain.rank(), o);
       });
       const bool home = tokens == work.home_tokens(plain.rank(), side_of(what));
-      const bool away = s.pass == pass_kind::forward && !home && !cached;
+      const bool away =
+          s.pass == pass_kind::forward && what != tensor::sinks && !home && !cached;
       if (away) std::fill(own.data.begin(), own.data.end(), std::byte{0xff});
       return own;
     };

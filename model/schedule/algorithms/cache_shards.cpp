@@ -17,8 +17,9 @@ constexpr axis_set shards = only(along_column);
 
 class cache_shards_program {
  public:
-  explicit cache_shards_program(const strategy& s)
+  cache_shards_program(const strategy& s, bool sinks)
       : s_(s),
+        sinks_(sinks),
         b_(s.schedule, rank_grid({s.rows, 1}), pass_kind::forward),
         heads_(b_.stream("heads")) {
     b_.use_whole_queries(shards);
@@ -57,7 +58,9 @@ class cache_shards_program {
     b_.add(op_kind::merge, 0, received, b_.own(what, precision::storage, {}, head_form::share));
   }
 
+  /// Parts are summed, not merged: each takes the same part of the sinks.
   void sum_shares(const operands& partial) {
+    if (sinks_) b_.add(op_kind::sink, 0, partial + b_.own({tensor::sinks}), partial, shards);
     const operands output{find(partial, tensor::o)};
     const auto statistics = b_.gathered({tensor::lse}, shards, {.copies = shards});
     b_.add(op_kind::all_gather, heads_, operands{find(partial, tensor::lse)}, statistics, shards);
@@ -73,14 +76,16 @@ class cache_shards_program {
   }
 
   strategy s_;
+  bool sinks_;
   schedule_builder b_;
   int heads_;
 };
 
 }  // namespace
 
-schedule cache_shards(const strategy& s, query_heads start, output_exchange exchange) {
-  return cache_shards_program(s).write(start, exchange);
+schedule cache_shards(const strategy& s, const attention& a, query_heads start,
+                      output_exchange exchange) {
+  return cache_shards_program(s, a.sinks).write(start, exchange);
 }
 
 volume cache_shards_volume(const strategy& s, const chunk_bytes& b, query_heads start,

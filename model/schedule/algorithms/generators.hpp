@@ -44,7 +44,7 @@ volume travelling_volume(const strategy&, const chunk_bytes&, bool straight_home
 /// How a decoding step's queries come to every rank, and partial outputs to the ranks of their heads (cache_shards.cpp).
 enum class query_heads { whole, gathered };
 enum class output_exchange { all_to_all, weighed_sum };
-schedule cache_shards(const strategy&, query_heads, output_exchange);
+schedule cache_shards(const strategy&, const attention&, query_heads, output_exchange);
 volume cache_shards_volume(const strategy&, const chunk_bytes&, query_heads, output_exchange);
 /// Why not, for the same: ranks share out the query heads.
 std::string sharing_outputs(const strategy&, const attention&);
@@ -54,8 +54,8 @@ algorithm decoding(const std::string& name, const std::string& summary, const st
   return {.name = name,
           .summary = summary,
           .source = source,
-          .generate = [](const strategy& s, const attention&,
-                         pass_kind) { return cache_shards(s, Start, Exchange); },
+          .generate = [](const strategy& s, const attention& a,
+                         pass_kind) { return cache_shards(s, a, Start, Exchange); },
           .refusal = sharing_outputs,
           .sends = [](const strategy& s, const chunk_bytes& b,
                       pass_kind) { return cache_shards_volume(s, b, Start, Exchange); },
@@ -68,6 +68,9 @@ algorithm decoding(const std::string& name, const std::string& summary, const st
 
 /// The schedule of one place: a plain kernel call from the inputs to the results.
 schedule one_kernel_call(pass_kind);
+
+/// The forward schedule with attention sinks, where it has none yet: at the end, on the outputs of whole rows.
+schedule with_sinks(schedule);
 
 /// The schedule over groups of `degree` ranks that exchange tokens for heads around it (head_exchange.cpp).
 schedule with_head_exchange(schedule, int degree);

@@ -233,6 +233,7 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   const bool one_place = s.rows * s.cols == 1;
   auto program =
       one_place ? one_kernel_call(pass) : find_algorithm(s.schedule).generate(s, a, pass);
+  if (a.sinks) program = with_sinks(std::move(program));
   program.name = s.schedule;
   program.whole_queries = find_algorithm(s.schedule).whole_queries;
   program =
