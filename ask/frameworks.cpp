@@ -45,6 +45,10 @@ std::string no_prefix(const attention& a) {
   return a.prefix > 0 ? "has no cached prefix that lies over the ranks" : "";
 }
 
+std::string no_sinks(const attention& a) {
+  return a.sinks ? "has no attention sinks" : "";
+}
+
 std::string first_of(std::initializer_list<std::string> reasons) {
   for (const auto& r : reasons) {
     if (!r.empty()) return r;
@@ -74,6 +78,9 @@ std::string megatron_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "allgather", "ulysses", "usp"}))
     return not_among(s, "ring (p2p), allgather, ulysses (a2a) and usp (a2a+p2p)");
   return first_of({no_prefix(a), cp_comm_type_of(s).window ? "" : window_with_ring(s, a),
+                   a.sinks && !cp_comm_type_of(s).sink
+                       ? fmt::format("has no attention sinks with {}", cp_comm_type_of(s).name)
+                       : "",
                    uneven_heads(s, a),
                    cp_comm_type_of(s).documents ? "" : no_documents(a, " with a2a+p2p"),
                    other_tokens(s, a, token_layout::zigzag, "DualChunkSwap")});
@@ -99,7 +106,8 @@ std::string trtllm_refusal(const strategy& s, const attention& a, pass_kind pass
     return not_among(s, "ring, ulysses, attention2d, and Ulysses around ring or attention2d");
   if (s.order == kv_order::transposed) return "has no grid transpose of K/V";
   return first_of(
-      {no_prefix(a), forward_of_full_mask(a, pass), uneven_heads(s, a), no_documents(a, "")});
+      {no_prefix(a), no_sinks(a), forward_of_full_mask(a, pass), uneven_heads(s, a),
+       no_documents(a, "")});
 }
 
 std::string trtllm_settings(const strategy& s, const attention&) {
@@ -113,7 +121,8 @@ std::string trtllm_settings(const strategy& s, const attention&) {
 
 std::string usp_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "ulysses", "usp"})) return not_among(s, "ring, ulysses and usp");
-  return first_of({no_prefix(a), window_with_ring(s, a), uneven_heads(s, a), no_documents(a, "")});
+  return first_of({no_prefix(a), no_sinks(a), window_with_ring(s, a), uneven_heads(s, a),
+                   no_documents(a, "")});
 }
 
 std::string usp_settings(const strategy& s, const attention& a) {
@@ -141,6 +150,7 @@ std::string ring_flash_refusal(const strategy& s, const attention& a, pass_kind)
   if (!is_one_of(s, {"ring", "allgather"})) return not_among(s, "ring and allgather (llama3)");
   if (a.window > 0) return "has no sliding window";
   if (a.prefix > 0) return no_prefix(a);
+  if (a.sinks) return no_sinks(a);
   if (s.schedule == "allgather")
     return other_tokens(s, a, token_layout::contiguous, "llama3_flash_attn_varlen_func");
   return a.documents.empty()
@@ -245,6 +255,75 @@ std::string sglang_settings(const strategy& s, const attention&) {
                      s.tokens == token_layout::striped ? "interleave" : "zigzag");
 }
 
+// --- MaxText ------------------------------------------------------------------------------------
+
+std::string maxtext_refusal(const strategy& s, const attention& a, pass_kind) {
+  if (!is_one_of(s, {"ring", "allgather", "ulysses"}))
+    return not_among(s, "ring, allgather and ulysses");
+  if (a.mask != mask_kind::causal) return "is for causal masks only";
+  const bool reorders = s.tokens == token_layout::contiguous;
+  return first_of({no_prefix(a), window_with_ring(s, a), uneven_heads(s, a), no_documents(a, ""),
+                   reorders ? "" : other_tokens(s, a, token_layout::zigzag, "or contiguous")});
+}
+
+std::string maxtext_settings(const strategy& s, const attention&) {
+  auto text = fmt::format("ici_context_parallelism={}\ncontext_parallel_strategy={}\n",
+                          ring_size(s) * s.ulysses,
+                          s.schedule == "allgather" ? "all_gather" : s.schedule);
+  text += fmt::format("context_parallel_load_balance={}\n",
+                      s.tokens == token_layout::zigzag && s.ulysses == 1);
+  return s.tensor_parallel > 1
+             ? text + fmt::format("ici_tensor_parallelism={}\n", s.tensor_parallel)
+             : text;
+}
+
+// --- Diffusion models: vLLM-Omni, SGLang Diffusion, Diffusers -----------------------------------
+
+std::string diffusion_refusal(const attention& a, pass_kind pass) {
+  return first_of({no_prefix(a), no_sinks(a), forward_of_full_mask(a, pass), no_documents(a, "")});
+}
+
+std::string vllm_omni_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  if (!is_one_of(s, {"ring", "allgather", "ulysses", "usp", "ulysses-allgather"}))
+    return not_among(s, "ring, allgather, ulysses, and ulysses around either");
+  return first_of({diffusion_refusal(a, pass), s.schedule == "ulysses" ? "" : uneven_heads(s, a)});
+}
+
+std::string vllm_omni_settings(const strategy& s, const attention& a) {
+  const bool gathers = is_one_of(s, {"allgather", "ulysses-allgather"});
+  std::string fields = fmt::format("ulysses_degree={}", s.ulysses);
+  if (ring_size(s) > 1)
+    fields += fmt::format(", {}={}", gathers ? "allgather_degree" : "ring_degree", ring_size(s));
+  if (!uneven_heads(s, a).empty()) fields += ", ulysses_mode=\"advanced_uaa\"";
+  if (s.tensor_parallel > 1) fields += fmt::format(", tensor_parallel_size={}", s.tensor_parallel);
+  return fmt::format("DiffusionParallelConfig({})\n", fields);
+}
+
+std::string sglang_diffusion_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  if (!is_one_of(s, {"ring", "allgather", "ulysses", "usp"}))
+    return not_among(s, "ring, allgather, ulysses and usp");
+  return first_of({diffusion_refusal(a, pass), uneven_heads(s, a)});
+}
+
+std::string sglang_diffusion_settings(const strategy& s, const attention&) {
+  auto text = s.tensor_parallel > 1 ? fmt::format("--tp-size {}\n", s.tensor_parallel) : "";
+  if (s.schedule == "allgather")
+    return text + fmt::format("--kv-gather-degree {}\n", ring_size(s));
+  return text + fmt::format("--ulysses-degree {}\n--ring-degree {}\n", s.ulysses, ring_size(s));
+}
+
+std::string diffusers_refusal(const strategy& s, const attention& a, pass_kind pass) {
+  if (!is_one_of(s, {"allgather", "ulysses", "ulysses-allgather"}))
+    return not_among(s, "allgather (its ring), ulysses, and both");
+  return first_of({diffusion_refusal(a, pass), s.schedule == "ulysses" ? "" : uneven_heads(s, a),
+                   s.tensor_parallel > 1 ? "has no tensor parallelism beside it" : ""});
+}
+
+std::string diffusers_settings(const strategy& s, const attention& a) {
+  return fmt::format("ContextParallelConfig(ring_degree={}, ulysses_degree={}{})\n", ring_size(s),
+                     s.ulysses, uneven_heads(s, a).empty() ? "" : ", ulysses_anything=True");
+}
+
 constexpr framework table[] = {
     {"megatron", megatron_refusal, megatron_settings},
     {"trtllm", trtllm_refusal, trtllm_settings},
@@ -255,6 +334,10 @@ constexpr framework table[] = {
     {"magiattention", magi_refusal, magi_settings},
     {"vllm", vllm_refusal, vllm_settings},
     {"sglang", sglang_refusal, sglang_settings},
+    {"maxtext", maxtext_refusal, maxtext_settings},
+    {"vllm-omni", vllm_omni_refusal, vllm_omni_settings},
+    {"sglang-diffusion", sglang_diffusion_refusal, sglang_diffusion_settings},
+    {"diffusers", diffusers_refusal, diffusers_settings},
 };
 
 }  // namespace

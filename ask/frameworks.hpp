@@ -7,6 +7,11 @@
 //   torchtitan           pytorch/torchtitan, context_parallel (issue 3086)
 //   magiattention        SandAI-org/MagiAttention
 //   vllm                 vllm-project/vllm, prefill context parallelism (issue 25749, pull request 28718, November 2025)
+//   maxtext              AI-Hypercomputer/maxtext, configs/types.py and attention_op.py (September 2026)
+//   vllm-omni            vllm-project/vllm-omni 0.29, docs "Sequence Parallelism", pull requests 1379 (uneven heads), 4968; 7641 gathers
+//                        keys between groups of Ulysses (September 2026)
+//   sglang-diffusion     sgl-project/sglang, docs "Parallelism Overview", pull request 32667 (July 2026)
+//   diffusers            huggingface/diffusers 0.39, ContextParallelConfig: its ring gathers all keys (rotate_method allgather)
 //   sglang               sgl-project/sglang, docs "Prefill Context Parallelism", pull requests 18233, 27928 (June 2026)
 #pragma once
 

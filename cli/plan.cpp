@@ -45,6 +45,16 @@ std::vector<std::string> parse_schedules(const std::optional<std::string>& list)
   return names;
 }
 
+std::string framework_names() {
+  std::string names;
+  const auto all = frameworks();
+  for (const auto& f : all) {
+    const bool last = &f == &all.back();
+    names += fmt::format("{}{}", names.empty() ? "" : last ? " or " : ", ", f.name);
+  }
+  return names;
+}
+
 /// What is asked for and would not be printed.
 void refuse_unprinted(const plan_flags& flags, output_format format) {
   const auto several = "expected without --what-if, which ranks several problems";
@@ -184,8 +194,8 @@ void add_plan(CLI::App& app) {
       "on it computes nearly all the time, launch order, which framework and --cp-comm-type can "
       "do it, what was rejected");
   command->add_option("--emit", flags->emit,
-                      "settings for megatron, trtllm, usp, xdit, ring-flash-attention, torchtitan, "
-                      "magiattention, vllm or sglang; of a step, for megatron or torchtitan");
+                      "settings for " + framework_names() +
+                          "; of a step, for megatron or torchtitan");
   command->add_option(
       "--what-if", flags->what_if,
       "key=from..to: plan for each value, doubling; a workload flag or a key of the "

@@ -121,7 +121,8 @@ TEST(frameworks, packed_documents) {
 TEST(find_framework, lists_the_names) {
   EXPECT_ERROR(find_framework("jax"), input_error,
                "emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
-               "ring-flash-attention, torchtitan, magiattention, vllm, sglang");
+               "ring-flash-attention, torchtitan, magiattention, vllm, sglang, maxtext, "
+               "vllm-omni, sglang-diffusion, diffusers");
 }
 
 TEST(frameworks, settings_are_of_the_best_that_it_can_run) {
@@ -134,6 +135,55 @@ TEST(frameworks, settings_are_of_the_best_that_it_can_run) {
   EXPECT_ERROR(
       settings_of_best(find_framework("megatron"), plan), infeasible,
       "emit: 'megatron': can do none of the 1 best; try other schedules or more candidates");
+}
+
+// 14 heads on 4 devices: whole heads in groups of 2, or uneven ones.
+TEST(frameworks, of_diffusion_models_share_heads_in_groups_or_unevenly) {
+  const attention video{.heads = 14, .kv_heads = 14, .sequence = 1 << 16, .mask = mask_kind::full};
+  const auto forward = pass_kind::forward;
+  const strategy groups{.schedule = "ulysses-allgather", .rows = 2, .cols = 1, .ulysses = 2};
+  const strategy uneven{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4};
+  const strategy gather{.schedule = "allgather", .rows = 4, .cols = 1};
+  EXPECT_EQ(refusal_of("vllm-omni", groups, video, forward), "");
+  EXPECT_EQ(settings_of("vllm-omni", groups, video),
+            "DiffusionParallelConfig(ulysses_degree=2, allgather_degree=2)\n");
+  EXPECT_EQ(refusal_of("vllm-omni", uneven, video, forward), "");
+  EXPECT_EQ(settings_of("vllm-omni", uneven, video),
+            "DiffusionParallelConfig(ulysses_degree=4, ulysses_mode=\"advanced_uaa\")\n");
+  EXPECT_EQ(refusal_of("vllm-omni", groups, video), "has no backward pass (inference)");
+  EXPECT_EQ(settings_of("diffusers", groups, video),
+            "ContextParallelConfig(ring_degree=2, ulysses_degree=2)\n");
+  EXPECT_EQ(settings_of("diffusers", uneven, video),
+            "ContextParallelConfig(ring_degree=1, ulysses_degree=4, ulysses_anything=True)\n");
+  EXPECT_EQ(refusal_of("diffusers", ring, full, forward),
+            "has no ring; offers allgather (its ring), ulysses, and both");
+  EXPECT_EQ(settings_of("sglang-diffusion", gather, video), "--kv-gather-degree 4\n");
+  EXPECT_EQ(settings_of("sglang-diffusion", usp, full),
+            "--ulysses-degree 8\n--ring-degree 2\n");
+  EXPECT_EQ(refusal_of("sglang-diffusion", groups, video, forward),
+            "has no ulysses-allgather; offers ring, allgather, ulysses and usp");
+  EXPECT_EQ(refusal_of("sglang-diffusion", uneven, video, forward),
+            "14 query and 14 K/V heads a rank are not multiples of Ulysses degree 4");
+}
+
+TEST(frameworks, maxtext) {
+  const strategy gather{.schedule = "allgather", .rows = 16, .cols = 1};
+  EXPECT_EQ(refusal_of("maxtext", gather, causal), "");
+  EXPECT_EQ(settings_of("maxtext", gather, causal),
+            "ici_context_parallelism=16\ncontext_parallel_strategy=all_gather\n"
+            "context_parallel_load_balance=true\n");
+  EXPECT_EQ(refusal_of("maxtext", usp, causal), "has no usp; offers ring, allgather and ulysses");
+  EXPECT_EQ(refusal_of("maxtext", ring, full), "is for causal masks only");
+}
+
+// TransformerEngine has sinks with all-to-alls only.
+TEST(frameworks, attention_sinks) {
+  attention a = causal;
+  a.sinks = true;
+  EXPECT_EQ(refusal_of("megatron", ring, a), "has no attention sinks with p2p");
+  EXPECT_EQ(refusal_of("megatron", {.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 8}, a),
+            "");
+  EXPECT_EQ(refusal_of("usp", ring, a), "has no attention sinks");
 }
 
 // Issue 25749 of vLLM, docs of SGLang: keys of a prefill are gathered.

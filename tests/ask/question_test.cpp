@@ -188,7 +188,7 @@ TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
   EXPECT_NO_THROW(plan_of(q, attention{}, 4, {"ring", "mesh"}));
   const auto all_but_ulysses =
       ": expected with a schedule that reads it: ring, allgather, attention2d, "
-      "attention2d-overlap, mesh, usp, double-ring, startrail, burst, tokenring, "
+      "attention2d-overlap, mesh, usp, ulysses-allgather, double-ring, startrail, burst, tokenring, "
       "hierarchical-allgather, passq-ring, passq-allgather";
   q = {.schedule = "ulysses", .gradients = precision::storage};
   EXPECT_ERROR(strategy_of(q, attention{}), input_error,

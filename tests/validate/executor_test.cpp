@@ -212,6 +212,26 @@ TEST(executor, decodes_over_a_sharded_cache) {
   }
 }
 
+/// 14 heads on 4 ranks and 56 on 16, each with heads of its own and in groups, in every way to share them.
+TEST(executor, shares_heads_that_do_not_divide) {
+  int turn = 0;
+  for (const auto& [ranks, heads, kv_heads] :
+       {std::tuple(4, 14, 14), std::tuple(4, 14, 2), std::tuple(3, 7, 7), std::tuple(16, 56, 56),
+        std::tuple(16, 56, 8)}) {
+    attention a{.heads = heads, .kv_heads = kv_heads, .head_dim = 8, .sequence = 4 * ranks};
+    for (const auto& s : every_strategy(ranks, a)) {
+      const bool exchanges = s.ulysses > 1;
+      if (!exchanges || ++turn % (ranks > 4 ? 7 : 1) != 0) continue;
+      a.mask = mask_kind(turn % 2);
+      a.dtype = data_type(turn % 3);
+      a.sinks = turn % 4 == 0;
+      for (const auto pass : passes)
+        expect_correct(of_turn(turn, s, layouts[turn % 4]), a, pass);
+    }
+  }
+  EXPECT_GT(turn, 40);
+}
+
 /// Windows from one token to the sequence, in documents or after padding.
 TEST(executor, computes_windows_by_their_halo) {
   std::mt19937 random(13);
