@@ -7,6 +7,7 @@
 #include "ask/crossing.hpp"
 #include "ask/explain.hpp"
 #include "ask/frameworks.hpp"
+#include "ask/layer_plans.hpp"
 #include "ask/step_plan.hpp"
 #include "ask/what_if.hpp"
 #include "cli/commands.hpp"
@@ -32,7 +33,7 @@ struct plan_flags {
   std::string top = "20", emit, what_if, report;
   std::string scope = "attention", dtype;
   ask::step_question step;  ///< its own fields; those that the question has too are there
-  bool explain = false;
+  bool explain = false, each_layer = false;
 };
 
 std::vector<std::string> parse_schedules(const std::optional<std::string>& list) {
@@ -60,6 +61,10 @@ void refuse_unprinted(const plan_flags& flags, output_format format) {
   const auto several = "expected without --what-if, which ranks several problems";
   if (!flags.what_if.empty() && !flags.emit.empty())
     throw input_error("--emit", flags.emit, several);
+  if (flags.each_layer && !(flags.what_if.empty() && flags.emit.empty() && flags.report.empty() &&
+                            !flags.explain))
+    throw input_error(
+        "--each-layer: expected without --what-if, --emit, --report and --explain");
   if (!flags.explain) return;
   const auto refuse = [](const std::string& why) { throw input_error("--explain: " + why); };
   if (!flags.what_if.empty()) refuse(several);
@@ -108,6 +113,15 @@ void plan_step(const plan_flags& flags, output_format format) {
                result.estimated, result.simulated);
 }
 
+void run_each_layer(const plan_flags& flags, const cluster& c, output_format format) {
+  progress bar("steps", flags.output.quiet);
+  const auto plans =
+      ask::plan_each_kind(flags.question, c, parse_schedules(flags.schedules),
+                          [&](auto done, auto wanted) { bar.show(done, wanted); });
+  bar.end();
+  print(plans, format);
+}
+
 void plan_attention(const plan_flags& flags, output_format format) {
   refuse_unprinted(flags, format);
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
@@ -120,6 +134,7 @@ void plan_attention(const plan_flags& flags, output_format format) {
     return print(w, format);
   }
   const auto c = ask::cluster_of(flags.question);
+  if (flags.each_layer) return run_each_layer(flags, c, format);
   const auto request = ask::plan_of(flags.question, ask::ranks_of(flags.question, c),
                                     parse_schedules(flags.schedules));
   progress bar("steps", flags.output.quiet);
@@ -193,6 +208,9 @@ void add_plan(CLI::App& app) {
       "also what bounds each candidate, what it lacks to be first, from which length or bandwidth "
       "on it computes nearly all the time, launch order, which framework and --cp-comm-type can "
       "do it, what was rejected");
+  command->add_flag("--each-layer", flags->each_layer,
+                    "of a model with windows in some layers only: the best for each kind, and the "
+                    "time of all layers");
   command->add_option("--emit", flags->emit,
                       "settings for " + framework_names() +
                           "; of a step, for megatron or torchtitan");
@@ -207,6 +225,7 @@ void add_plan(CLI::App& app) {
       "  attnsim plan nc-h100-v5 --nodes 64 --seq 128K --model gpt3-13b --schedules "
       "ring,attention2d --top 5\n"
       "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --model llama3-8b --emit megatron\n"
+      "  attnsim plan dgx-h100 --seq 128K --model gpt-oss-120b --each-layer\n"
       "  attnsim plan star --seq 256K --what-if nics.bandwidth='50 Gb/s..800 Gb/s'\n"
       "  attnsim plan dgx-h100 --nodes 64 --scope step --model llama3-70b --seq 1M --global-batch "
       "4");

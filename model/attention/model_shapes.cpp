@@ -165,6 +165,12 @@ layer_kind parse_layer(std::string_view text) {
   return find_value(layers, text);
 }
 
+layer_counts layers_of(const std::string& model) {
+  const auto m = find_model(model);
+  if (!m.mixed() || m.window == 0) return {};
+  return {m.full_layers, m.limited_layers};
+}
+
 void use_model(attention& a, const std::string& model, layer_kind layer) {
   const auto m = find_model(model);
   a.heads = m.heads;

@@ -32,6 +32,13 @@ layer_kind parse_layer(
 /// does not have.
 void use_model(attention&, const std::string& model, layer_kind layer = layer_kind::full);
 
+/// Layers of a model that has two kinds, 0 and 0 of one whose layers are alike. Chunks that see themselves only are no window.
+struct layer_counts {
+  std::int64_t full = 0, window = 0;
+};
+/// Throws as use_model().
+layer_counts layers_of(const std::string& model);
+
 /// The names of the list.
 std::vector<std::string> known_models();
 
