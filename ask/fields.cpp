@@ -208,12 +208,18 @@ const field table[] = {
         "window", field_group::attention,
         "sliding window in tokens, 0 for none (default: the model's, else none)"),
     {"sinks", field_group::attention,
-     "attention sinks: a logit a head in the softmax's denominator (default: the model's, else none)",
+     "attention sinks: a logit a head in the softmax's denominator (default: the model's, else "
+     "none)",
      "", [](question& q, const text& t) { q.sinks = parse_switch(t); },
      [](const question& q) {
        return text(!q.sinks ? "" : *q.sinks ? "true" : "false");
      },
      field::form::on_off},
+    {"latent", field_group::attention,
+     "latent attention as it decodes, its projections absorbed (forward): one K/V head whose first "
+     "v-head-dim elements are the values, stored and sent once; with a model its kv_lora_rank",
+     "", [](question& q, const text& t) { q.latent = parse_switch(t); },
+     [](const question& q) { return text(q.latent ? "true" : ""); }, field::form::on_off},
     row<&question::dtype, parse_data_type>("dtype", field_group::attention, "bf16, fp16 or fp32",
                                            "bf16", names_of<data_type>),
     row<&question::pass, parse_pass>(

@@ -123,6 +123,8 @@ const figure<attention> of_attention[] = {
     {"v_head_dim", "", "of values and outputs", value_elements},
     {"mask", "", "full or causal", of<&attention::mask>},
     {"window", "", "sliding window in tokens; 0: none", of<&attention::window>},
+    {"latent", "", "values are in the keys, as in absorbed latent attention",
+     of<&attention::latent>},
     {"sinks", "", "a logit a head in the softmax's denominator", of<&attention::sinks>},
     {"documents", "", "tokens of each packed document; empty: one", of<&attention::documents>},
     {"dtype", "", "bf16, fp16 or fp32", of<&attention::dtype>},

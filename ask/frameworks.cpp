@@ -105,9 +105,8 @@ std::string trtllm_refusal(const strategy& s, const attention& a, pass_kind pass
   if (!is_one_of(s, {"ring", "ulysses", "usp", "attention2d"}))
     return not_among(s, "ring, ulysses, attention2d, and Ulysses around ring or attention2d");
   if (s.order == kv_order::transposed) return "has no grid transpose of K/V";
-  return first_of(
-      {no_prefix(a), no_sinks(a), forward_of_full_mask(a, pass), uneven_heads(s, a),
-       no_documents(a, "")});
+  return first_of({no_prefix(a), no_sinks(a), forward_of_full_mask(a, pass), uneven_heads(s, a),
+                   no_documents(a, "")});
 }
 
 std::string trtllm_settings(const strategy& s, const attention&) {
@@ -121,8 +120,8 @@ std::string trtllm_settings(const strategy& s, const attention&) {
 
 std::string usp_refusal(const strategy& s, const attention& a, pass_kind) {
   if (!is_one_of(s, {"ring", "ulysses", "usp"})) return not_among(s, "ring, ulysses and usp");
-  return first_of({no_prefix(a), no_sinks(a), window_with_ring(s, a), uneven_heads(s, a),
-                   no_documents(a, "")});
+  return first_of(
+      {no_prefix(a), no_sinks(a), window_with_ring(s, a), uneven_heads(s, a), no_documents(a, "")});
 }
 
 std::string usp_settings(const strategy& s, const attention& a) {
@@ -267,9 +266,9 @@ std::string maxtext_refusal(const strategy& s, const attention& a, pass_kind) {
 }
 
 std::string maxtext_settings(const strategy& s, const attention&) {
-  auto text = fmt::format("ici_context_parallelism={}\ncontext_parallel_strategy={}\n",
-                          ring_size(s) * s.ulysses,
-                          s.schedule == "allgather" ? "all_gather" : s.schedule);
+  auto text =
+      fmt::format("ici_context_parallelism={}\ncontext_parallel_strategy={}\n",
+                  ring_size(s) * s.ulysses, s.schedule == "allgather" ? "all_gather" : s.schedule);
   text += fmt::format("context_parallel_load_balance={}\n",
                       s.tokens == token_layout::zigzag && s.ulysses == 1);
   return s.tensor_parallel > 1
@@ -307,8 +306,7 @@ std::string sglang_diffusion_refusal(const strategy& s, const attention& a, pass
 
 std::string sglang_diffusion_settings(const strategy& s, const attention&) {
   auto text = s.tensor_parallel > 1 ? fmt::format("--tp-size {}\n", s.tensor_parallel) : "";
-  if (s.schedule == "allgather")
-    return text + fmt::format("--kv-gather-degree {}\n", ring_size(s));
+  if (s.schedule == "allgather") return text + fmt::format("--kv-gather-degree {}\n", ring_size(s));
   return text + fmt::format("--ulysses-degree {}\n--ring-degree {}\n", s.ulysses, ring_size(s));
 }
 

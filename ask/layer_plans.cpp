@@ -35,9 +35,10 @@ best_by_layout best_of_kind(question q, const cluster& c, layer_kind kind,
 }
 
 const prediction& fastest(const best_by_layout& all) {
-  return std::min_element(all.begin(), all.end(), [](const auto& x, const auto& y) {
-           return x.second.time < y.second.time;
-         })->second;
+  return std::min_element(
+             all.begin(), all.end(),
+             [](const auto& x, const auto& y) { return x.second.time < y.second.time; })
+      ->second;
 }
 
 }  // namespace

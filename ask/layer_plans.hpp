@@ -29,7 +29,8 @@ struct layer_plans {
 
 /// Schedules by name, none: all. Throws as plan() does; input_error for a model whose layers are alike; infeasible where no layout
 /// suits both kinds.
-layer_plans plan_each_kind(const question&, const cluster&, const std::vector<std::string>& schedules,
+layer_plans plan_each_kind(const question&, const cluster&,
+                           const std::vector<std::string>& schedules,
                            const plan_progress& progress = {});
 
 }  // namespace attnsim::ask

@@ -158,10 +158,11 @@ void warn_of_head_dims(prediction& p) {
   const auto mean = [&](pass_kind pass) {
     return mean_head_dim({.pass = pass, .head_dim = a.head_dim, .v_head_dim = a.v_head_dim});
   };
-  p.warnings.push_back(fmt::format(
-      "heads of {} elements in keys and {} in values are timed as heads with as many operations: {:g} "
-      "forward, {:g} backward",
-      a.head_dim, a.v_head_dim, mean(pass_kind::forward), mean(pass_kind::backward)));
+  p.warnings.push_back(
+      fmt::format("heads of {} elements in keys and {} in values are timed as heads with as many "
+                  "operations: {:g} "
+                  "forward, {:g} backward",
+                  a.head_dim, a.v_head_dim, mean(pass_kind::forward), mean(pass_kind::backward)));
 }
 
 void add_warnings(prediction& p, const cluster& c) {

@@ -78,15 +78,16 @@ int ranks_of(const question& q, const cluster& c) {
 attention layer_of(const question& q) {
   attention a{.heads = 32};
   if (!q.model.empty()) {
-    use_model(a, q.model, q.layer);
+    q.latent ? use_absorbed(a, q.model) : use_model(a, q.model, q.layer);
   } else if (q.layer == layer_kind::window) {
     throw input_error(asked("layer"), "window", "expected a model that has such layers");
   }
   if (q.heads) a.heads = *q.heads;
-  if (q.model.empty()) a.kv_heads = a.heads;
+  if (q.model.empty()) a.kv_heads = q.latent ? 1 : a.heads;
   if (q.kv_heads) a.kv_heads = *q.kv_heads;
   if (q.head_dim) a.head_dim = *q.head_dim, a.v_head_dim = 0;
   if (q.v_head_dim) a.v_head_dim = *q.v_head_dim;
+  a.latent = q.latent;
   a.batch = q.batch;
   a.sequence = q.sequence.value_or(0);
   a.mask = q.mask.value_or(q.kv_sequence > 0 ? mask_kind::full : a.mask);

@@ -43,6 +43,7 @@ struct question {
   data_type dtype = data_type::bf16;
   pass_kind pass = pass_kind::both;
   std::optional<bool> sinks;
+  bool latent = false;  ///< absorbed
   bool pad = false;
 
   std::string schedule = "ring";

@@ -61,10 +61,9 @@ void refuse_unprinted(const plan_flags& flags, output_format format) {
   const auto several = "expected without --what-if, which ranks several problems";
   if (!flags.what_if.empty() && !flags.emit.empty())
     throw input_error("--emit", flags.emit, several);
-  if (flags.each_layer && !(flags.what_if.empty() && flags.emit.empty() && flags.report.empty() &&
-                            !flags.explain))
-    throw input_error(
-        "--each-layer: expected without --what-if, --emit, --report and --explain");
+  if (flags.each_layer &&
+      !(flags.what_if.empty() && flags.emit.empty() && flags.report.empty() && !flags.explain))
+    throw input_error("--each-layer: expected without --what-if, --emit, --report and --explain");
   if (!flags.explain) return;
   const auto refuse = [](const std::string& why) { throw input_error("--explain: " + why); };
   if (!flags.what_if.empty()) refuse(several);
@@ -115,9 +114,8 @@ void plan_step(const plan_flags& flags, output_format format) {
 
 void run_each_layer(const plan_flags& flags, const cluster& c, output_format format) {
   progress bar("steps", flags.output.quiet);
-  const auto plans =
-      ask::plan_each_kind(flags.question, c, parse_schedules(flags.schedules),
-                          [&](auto done, auto wanted) { bar.show(done, wanted); });
+  const auto plans = ask::plan_each_kind(flags.question, c, parse_schedules(flags.schedules),
+                                         [&](auto done, auto wanted) { bar.show(done, wanted); });
   bar.end();
   print(plans, format);
 }

@@ -37,12 +37,12 @@ struct tensor_view {
 
 struct block_shape {
   std::int64_t batch = 1;
-  std::int64_t heads = 1;     ///< query heads
-  std::int64_t kv_heads = 1;  ///< divides heads
+  std::int64_t heads = 1;       ///< query heads
+  std::int64_t kv_heads = 1;    ///< divides heads
   std::int64_t head_dim = 128;  ///< of Q and K
   std::int64_t v_head_dim = 0;  ///< of V and O; 0: as head_dim
   std::int64_t rows = 0;        ///< query tokens
-  std::int64_t cols = 0;  ///< key tokens
+  std::int64_t cols = 0;        ///< key tokens
   block_mask mask;
   float scale = 0;  ///< 0: 1 / sqrt(head_dim)
 

@@ -115,10 +115,10 @@ std::int64_t read_pad_to(const py::object& value) {
 /// All members: one that is added makes this fail to compile.
 py::tuple state_of(const attention& a) {
   const auto& [batch, heads, kv_heads, head_dim, v_head_dim, sequence, padding, prefix, kv_sequence,
-               mask, window, sinks, dtype, documents, notes] = a;
+               mask, window, sinks, latent, dtype, documents, notes] = a;
   return py::make_tuple(batch, heads, kv_heads, head_dim, sequence, padding, name_of(mask), window,
-                        name_of(dtype), documents, notes, prefix, kv_sequence, v_head_dim,
-                        sinks);
+                        name_of(dtype), documents, notes, prefix, kv_sequence, v_head_dim, sinks,
+                        latent);
 }
 
 attention attention_of(const py::tuple& state) {
@@ -135,6 +135,7 @@ attention attention_of(const py::tuple& state) {
           .mask = parse_mask(state[6].cast<std::string>()),
           .window = number(7),
           .sinks = state[14].cast<bool>(),
+          .latent = state[15].cast<bool>(),
           .dtype = parse_data_type(state[8].cast<std::string>()),
           .documents = state[9].cast<std::vector<std::int64_t>>(),
           .notes = state[10].cast<std::vector<std::string>>()};
@@ -144,7 +145,8 @@ void bind_attention(py::module_& m) {
   py::class_<attention> layer(
       m, "Attention",
       "One attention layer over all its heads: Q of shape [batch, seq, heads, "
-      "head_dim],\nK of [batch, seq, kv_heads, head_dim], V of [batch, seq, kv_heads, v_head_dim].");
+      "head_dim],\nK of [batch, seq, kv_heads, head_dim], V of [batch, seq, kv_heads, "
+      "v_head_dim].");
   bind_figures(layer);
   layer
       .def(
@@ -154,7 +156,7 @@ void bind_attention(py::module_& m) {
                       const py::object& documents, const py::object& dtype,
                       const py::object& pad_to, const py::object& prefix, const py::object& kv_seq,
                       const py::object& v_head_dim, const py::object& sinks,
-                      const py::kwargs& unknown) {
+                      const py::object& latent, const py::kwargs& unknown) {
             refuse(unknown, "Attention");
             ask::question q;
             set(q, "seq", seq);
@@ -172,6 +174,7 @@ void bind_attention(py::module_& m) {
             set(q, "kv-seq", kv_seq);
             set(q, "v-head-dim", v_head_dim);
             set(q, "sinks", sinks);
+            set(q, "latent", latent);
             const auto unit = read_pad_to(pad_to);
             q.pad = unit > 1;
             return ask::problem_of(q, unit);
@@ -182,7 +185,7 @@ void bind_attention(py::module_& m) {
           py::arg("window") = py::none(), py::arg("layer") = py::none(),
           py::arg("documents") = py::none(), py::arg("dtype") = "bf16", py::arg("pad_to") = 1,
           py::arg("prefix") = 0, py::arg("kv_seq") = 0, py::arg("v_head_dim") = py::none(),
-          py::arg("sinks") = py::none(),
+          py::arg("sinks") = py::none(), py::arg("latent") = false,
           "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
           "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
           "multiple of that.\nprefix: cached tokens before the sequence. kv_seq: tokens of another "

@@ -18,8 +18,8 @@ std::string to_table(const ask::layer_plans& plans) {
   }
   auto text = fmt::format("{}{} layers: {}\n", rows.str(), layers, to_string(plans.time()));
   if (plans.unbound_time() < plans.time()) {
-    text += fmt::format("{} with tokens as each kind likes them (",
-                        to_string(plans.unbound_time()));
+    text +=
+        fmt::format("{} with tokens as each kind likes them (", to_string(plans.unbound_time()));
     for (const auto& one : plans.kinds)
       text += fmt::format("{}{}: {}", &one == &plans.kinds.front() ? "" : ", ", name_of(one.kind),
                           strategy_of(one.unbound));

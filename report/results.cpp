@@ -106,7 +106,7 @@ std::string name_of(const prediction& p) {
 
 std::string problem_of(const attention& a) {
   const auto window = a.window > 0 ? fmt::format(", window of {}", a.window) : "";
-  const auto sinks = a.sinks ? ", sinks" : "";
+  const auto sinks = fmt::format("{}{}", a.sinks ? ", sinks" : "", a.latent ? ", latent" : "");
   const auto documents =
       a.documents.empty() ? "" : fmt::format(", {} documents", a.documents.size());
   const auto keys = a.prefix > 0        ? fmt::format(" after {} cached", a.prefix)
@@ -114,9 +114,9 @@ std::string problem_of(const attention& a) {
                                         : "";
   const auto dims = a.v_head_dim > 0 ? fmt::format("{}/{}", a.head_dim, a.v_head_dim)
                                      : fmt::format("{}", a.head_dim);
-  return fmt::format("{} tokens{} x {}{}, {} heads, {} K/V heads of {}, {}{}{}, {}", a.sequence, keys,
-                     a.batch, documents, a.heads, a.kv_heads, dims, name_of(a.mask), window, sinks,
-                     name_of(a.dtype));
+  return fmt::format("{} tokens{} x {}{}, {} heads, {} K/V heads of {}, {}{}{}, {}", a.sequence,
+                     keys, a.batch, documents, a.heads, a.kv_heads, dims, name_of(a.mask), window,
+                     sinks, name_of(a.dtype));
 }
 
 std::string strategy_of(const prediction& p) {

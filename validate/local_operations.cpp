@@ -141,7 +141,10 @@ void local_operations::call_kernel(stream_id stream, const operation& op, const 
                                    .rows = t.rows,
                                    .cols = t.cols,
                                    .mask = t.mask};
-  const auto input = [&](tensor what) { return part(find(op.reads, what), t); };
+  const auto input = [&](tensor what) {
+    const bool in_keys = what == tensor::v && a.latent;
+    return part(find(op.reads, in_keys ? tensor::k : what), t);
+  };
   const auto result = [&](tensor what) { return target(op, t, what); };
   if (op.kind == op_kind::attention) {
     device_.forward(stream, {.shape = block,

@@ -76,9 +76,9 @@ std::vector<std::int64_t> sampled_rows(const attention& a, double most_work) {
   constexpr std::int64_t least = 8;
   const auto tokens = a.sequence - a.padding;
   const auto keys = document_bounds(a, token_side::keys).back();
-  const double work_of_row =
-      2.0 * static_cast<double>(a.batch * a.heads * (a.head_dim + a.value_dim())) *
-      static_cast<double>(keys);
+  const double work_of_row = 2.0 *
+                             static_cast<double>(a.batch * a.heads * (a.head_dim + a.value_dim())) *
+                             static_cast<double>(keys);
   const auto affordable = static_cast<std::int64_t>(most_work / work_of_row);
   const auto count = std::min(tokens, std::max(least, affordable));
   std::vector<std::int64_t> rows;
@@ -118,6 +118,7 @@ std::int64_t oracle::row_of(std::int64_t token) const {
 double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::int64_t head,
                      std::int64_t d) const {
   if (what == tensor::sinks) return sink_of(head);
+  if (what == tensor::v && problem_.latent) what = tensor::k;
   if (token >= end(what)) return not_a_number;
   if (what == tensor::d_o && row_of(token) < 0) return 0;
   const auto positions = std::max(problem_.sequence, problem_.tokens(token_side::keys));
@@ -129,9 +130,9 @@ double oracle::input(tensor what, std::int64_t batch, std::int64_t token, std::i
 }
 
 double oracle::sink_of(std::int64_t head) const {
-  return rounded(2 * mixed(static_cast<std::uint64_t>(head) * 16 +
-                           static_cast<std::uint64_t>(tensor::sinks)),
-                 data_type::fp32);
+  return rounded(
+      2 * mixed(static_cast<std::uint64_t>(head) * 16 + static_cast<std::uint64_t>(tensor::sinks)),
+      data_type::fp32);
 }
 
 std::vector<double> oracle::inputs(tensor what, const std::vector<std::int64_t>& tokens) const {

@@ -12,10 +12,7 @@ std::int64_t first_head(tensor t, const head_range& heads) {
 
 kernels::token_shape shape_of(const attention& a, tensor what, std::int64_t heads,
                               std::int64_t tokens) {
-  return {.batch = a.batch,
-          .tokens = tokens,
-          .heads = heads,
-          .head_dim = head_elements(a, what)};
+  return {.batch = a.batch, .tokens = tokens, .heads = heads, .head_dim = head_elements(a, what)};
 }
 
 kernels::device_tensor placed(void* data, data_type type, const kernels::token_shape& shape) {

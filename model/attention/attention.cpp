@@ -109,7 +109,25 @@ void check_keys(const attention& a) {
 
 }  // namespace
 
+namespace {
+
+void check_latent(const attention& a) {
+  if (!a.latent) return;
+  if (a.kv_heads != 1)
+    throw input_error(asked("kv-heads"), std::to_string(a.kv_heads), "expected 1 with latent");
+  if (a.value_dim() > a.head_dim) {
+    throw input_error(asked("v-head-dim"), std::to_string(a.value_dim()),
+                      fmt::format("expected at most head-dim {} with latent", a.head_dim));
+  }
+}
+
+}  // namespace
+
 void check(const attention& a, pass_kind pass) {
+  if (a.latent && pass != pass_kind::forward) {
+    throw input_error(asked("pass"), std::string(name_of(pass)),
+                      "expected forward with latent: projections are absorbed to decode");
+  }
   if (a.prefix == 0 || pass == pass_kind::forward) return;
   throw input_error(asked("pass"), std::string(name_of(pass)),
                     "expected forward: the tokens of a cached prefix have no gradients");
@@ -130,6 +148,7 @@ void check(const attention& a) {
     throw input_error(asked("v-head-dim"), std::to_string(a.v_head_dim),
                       "expected a whole number of at least 1");
   }
+  check_latent(a);
   check_keys(a);
   if (const auto too_much = find_excess(a)) {
     throw input_error(asked(too_much->field), std::to_string(too_much->value),

@@ -19,11 +19,11 @@ enum class pass_kind { forward, backward, both, recompute };
 
 struct attention {
   std::int64_t batch = 1;
-  std::int64_t heads = 0;     ///< query heads
-  std::int64_t kv_heads = 0;  ///< divides heads
-  std::int64_t head_dim = 128;   ///< elements of a head of Q and K
-  std::int64_t v_head_dim = 0;   ///< of V and O; 0: as many
-  std::int64_t sequence = 0;  ///< tokens, including the padding; with a prefix the new ones
+  std::int64_t heads = 0;       ///< query heads
+  std::int64_t kv_heads = 0;    ///< divides heads
+  std::int64_t head_dim = 128;  ///< elements of a head of Q and K
+  std::int64_t v_head_dim = 0;  ///< of V and O; 0: as many
+  std::int64_t sequence = 0;    ///< tokens, including the padding; with a prefix the new ones
   std::int64_t padding =
       0;  ///< trailing tokens that carry no data: sent, but neither attended to nor computed
   std::int64_t prefix = 0;  ///< cached tokens before the sequence: keys and values only
@@ -33,6 +33,9 @@ struct attention {
   std::int64_t window = 0;  ///< sliding window in tokens, causal masks only; 0: none
   /// Attention sinks: a learned logit a query head stands in the softmax's denominator, as one more key without a value.
   bool sinks = false;
+  /// Latent attention with its projections absorbed, as it decodes: one K/V head, whose values are the first v_head_dim elements
+  /// of its keys, stored and sent once.
+  bool latent = false;
   data_type dtype = data_type::bf16;
   /// Lengths of documents packed into the sequence (cu_seqlens): a token sees its own document only. Empty: one.
   std::vector<std::int64_t> documents = {};
@@ -61,7 +64,7 @@ bool is_countable(const attention&);
 /// the latter with a full mask.
 void check(const attention&);
 
-/// Cached tokens have no gradients: throws input_error for any pass but forward where there are some.
+/// Cached tokens have no gradients, nor has absorbed latent attention: throws input_error for any pass but forward.
 void check(const attention&, pass_kind);
 
 std::string_view name_of(mask_kind);

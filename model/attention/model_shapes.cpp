@@ -18,6 +18,8 @@ struct described {
   std::string name;
   std::int64_t heads = 0, kv_heads = 0;
   std::int64_t key_dim = 0, value_dim = 0;  ///< elements of a head
+  std::int64_t latent = 0,
+               rotary = 0;  ///< of latent attention: elements of a token's latent, and beside it
   mask_kind mask = mask_kind::causal;
   std::int64_t window = 0;  ///< tokens; 0: none
   std::int64_t chunk = 0;   ///< the same where tokens see their chunk only
@@ -36,6 +38,8 @@ described listed(const std::string& name, const config_node& node) {
               .kv_heads = node.get_integer("kv_heads", 1),
               .key_dim = node.get_integer("head_dim", 1)};
   m.value_dim = node.get_integer("value_head_dim", 1, m.key_dim);
+  m.latent = node.get_integer("latent", 1, 0);
+  m.rotary = node.get_integer("rotary", 1, 0);
   if (node.has("mask")) m.mask = node.get_as("mask", parse_mask);
   m.window = node.get_integer("window", 1, 0);
   m.chunk = node.get_integer("chunk", 1, 0);
@@ -113,6 +117,8 @@ described configured(const model_file& file) {
     m.kv_heads = m.heads;
     m.key_dim = size_under(node, "qk_nope_head_dim") + size_under(node, "qk_rope_head_dim");
     m.value_dim = size_under(node, "v_head_dim");
+    m.latent = size_under(node, "kv_lora_rank");
+    m.rotary = size_under(node, "qk_rope_head_dim");
   } else {
     m.kv_heads =
         node.has("num_key_value_heads") ? size_under(node, "num_key_value_heads") : m.heads;
@@ -163,6 +169,16 @@ std::string_view name_of(layer_kind layer) {
 }
 layer_kind parse_layer(std::string_view text) {
   return find_value(layers, text);
+}
+
+void use_absorbed(attention& a, const std::string& model) {
+  use_model(a, model);
+  const auto m = find_model(model);
+  if (m.latent == 0)
+    throw input_error(asked("latent"), fmt::format("{} has no latent attention", m.name));
+  a.kv_heads = 1;
+  a.head_dim = m.latent + m.rotary;
+  a.v_head_dim = m.latent;
 }
 
 layer_counts layers_of(const std::string& model) {

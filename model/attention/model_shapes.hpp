@@ -32,6 +32,10 @@ layer_kind parse_layer(
 /// does not have.
 void use_model(attention&, const std::string& model, layer_kind layer = layer_kind::full);
 
+/// Sets them to those of latent attention with its projections absorbed, as it decodes: one K/V head of kv_lora_rank and the rotary
+/// elements, of which the former are the values. Throws as use_model(), and input_error for a model without latent attention.
+void use_absorbed(attention&, const std::string& model);
+
 /// Layers of a model that has two kinds, 0 and 0 of one whose layers are alike. Chunks that see themselves only are no window.
 struct layer_counts {
   std::int64_t full = 0, window = 0;

@@ -19,6 +19,7 @@ kernel_call block_call(const attention& a, const head_range& heads, pass_kind pa
           .kv_heads = heads.keys,
           .head_dim = a.head_dim,
           .v_head_dim = a.v_head_dim,
+          .latent = a.latent,
           .rows = tokens,
           .cols = keys,
           .pairs = a.mask == mask_kind::full

@@ -347,7 +347,8 @@ byte_count bytes_moved(const kernel_call& call) {
   const auto rows = call.batch * call.heads * call.rows;
   const auto cols = call.batch * call.kv_heads * call.cols;
   const auto passes = backward ? 2 : 1;  // Q, O, K and V, and their gradients
-  const auto elements = passes * (rows + cols) * (call.head_dim + call.value_dim());
+  const auto elements =
+      passes * (rows * (call.head_dim + call.value_dim()) + cols * call.stored_dims());
   constexpr std::int64_t log_sum_exp_bytes = 4;
   return byte_count(elements * element_bytes(call.dtype) + rows * log_sum_exp_bytes);
 }
@@ -390,14 +391,14 @@ seconds split_time(const device_profile& device, const kernel_profile& kernel,
   const double blocks = decoding_blocks(law, call), splits = splits_of(device, law, call);
   const double filled = std::min(1.0, blocks * splits / device.multiprocessors);
   const double tokens = blocks * mean_columns(call);
-  const auto of_token = (call.head_dim + call.value_dim()) * element_bytes(call.dtype);
+  const auto of_token = call.stored_dims() * element_bytes(call.dtype);
   const double read = tokens * static_cast<double>(of_token);
   const double reached = law.efficiency * std::min(1.0, filled / law.filling);
   const flop_count whole(operations_a_pair(call.pass, call.head_dim, call.value_dim()) * tokens *
                          law.rows);
   const auto rate = highest_rate(device, &kernel, call.dtype, call.pass);
-  const double partial =
-      splits * static_cast<double>(call.batch * call.heads * call.rows * (call.value_dim() + 1) * 4);
+  const double partial = splits * static_cast<double>(call.batch * call.heads * call.rows *
+                                                      (call.value_dim() + 1) * 4);
   const double bytes_per_s = device.memory_bandwidth.value();
   return std::max(seconds(read / (reached * bytes_per_s)), whole / rate / filled) + law.combine +
          seconds(2 * partial / (device.memory_efficiency * bytes_per_s));

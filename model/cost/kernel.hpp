@@ -52,12 +52,15 @@ struct kernel_call {
   std::int64_t kv_heads = 1;
   std::int64_t head_dim = 128;
   std::int64_t v_head_dim = 0;  ///< 0: as head_dim
+  bool latent = false;          ///< values are in the keys, read once
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t pairs = 0;  ///< visible (row, column) pairs; rows x cols when nothing is masked
   data_type dtype = data_type::bf16;
 
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
+  /// Of a token's key and value of a head.
+  std::int64_t stored_dims() const { return head_dim + (latent ? 0 : value_dim()); }
 };
 
 /// Of one visible pair of one head. `pass` is forward or backward.

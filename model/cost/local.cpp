@@ -70,6 +70,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
                    .kv_heads = heads.keys,
                    .head_dim = a.head_dim,
                    .v_head_dim = a.v_head_dim,
+                   .latent = a.latent,
                    .dtype = a.dtype};
   const auto tiles = workload_.counted_tiles(op, rank);
   cost total{.known = true};

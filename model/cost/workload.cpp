@@ -47,6 +47,7 @@ std::int64_t head_elements(const attention& a, tensor t) {
 }
 
 std::int64_t token_bytes(const attention& a, tensor t, precision format, const head_range& heads) {
+  if (a.latent && t == tensor::v) return 0;
   const auto of_head = head_elements(a, t) * number_bytes(a, t, format);
   return a.batch * heads_of(heads, t) * of_head;
 }

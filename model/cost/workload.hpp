@@ -32,7 +32,7 @@ struct memory_calls {
 /// Elements of a head of a token.
 std::int64_t head_elements(const attention&, tensor);
 
-/// Bytes per token of a tensor in a format, of these heads and all batches.
+/// Bytes per token of a tensor in a format, of these heads and all batches; none of values that are in the keys.
 std::int64_t token_bytes(const attention&, tensor, precision, const head_range&);
 
 class workload {

@@ -351,8 +351,8 @@ class named_execution {
       if (!is_complete(c) || c.summed.empty() || c.weighed || c.tail)
         fail(rank, fmt::format("holds an incomplete {}", what));
       if (c.sinks != (s_.pass == pass_kind::forward ? parts_of_sinks_ : 0))
-        fail(rank, fmt::format("has {} of {} parts of the sinks in {}", c.sinks, parts_of_sinks_,
-                               what));
+        fail(rank,
+             fmt::format("has {} of {} parts of the sinks in {}", c.sinks, parts_of_sinks_, what));
     }
   }
 

@@ -51,7 +51,8 @@ class Attention:
                  layer: Literal["full", "window"] | None = None,
                  documents: Sequence[int] | str | None = None, dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
                  pad_to: int = 1, prefix: int | str = 0, kv_seq: int | str = 0,
-                 v_head_dim: int | None = None, sinks: bool | None = None) -> None: ...
+                 v_head_dim: int | None = None, sinks: bool | None = None,
+                 latent: bool = False) -> None: ...
     @property
     def seq(self) -> int:
         """tokens, including the padding"""
@@ -85,6 +86,9 @@ class Attention:
     @property
     def window(self) -> int:
         """sliding window in tokens; 0: none"""
+    @property
+    def latent(self) -> bool:
+        """values are in the keys, as in absorbed latent attention"""
     @property
     def sinks(self) -> bool:
         """a logit a head in the softmax's denominator"""

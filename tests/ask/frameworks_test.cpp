@@ -158,8 +158,7 @@ TEST(frameworks, of_diffusion_models_share_heads_in_groups_or_unevenly) {
   EXPECT_EQ(refusal_of("diffusers", ring, full, forward),
             "has no ring; offers allgather (its ring), ulysses, and both");
   EXPECT_EQ(settings_of("sglang-diffusion", gather, video), "--kv-gather-degree 4\n");
-  EXPECT_EQ(settings_of("sglang-diffusion", usp, full),
-            "--ulysses-degree 8\n--ring-degree 2\n");
+  EXPECT_EQ(settings_of("sglang-diffusion", usp, full), "--ulysses-degree 8\n--ring-degree 2\n");
   EXPECT_EQ(refusal_of("sglang-diffusion", groups, video, forward),
             "has no ulysses-allgather; offers ring, allgather, ulysses and usp");
   EXPECT_EQ(refusal_of("sglang-diffusion", uneven, video, forward),

@@ -188,7 +188,8 @@ TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
   EXPECT_NO_THROW(plan_of(q, attention{}, 4, {"ring", "mesh"}));
   const auto all_but_ulysses =
       ": expected with a schedule that reads it: ring, allgather, attention2d, "
-      "attention2d-overlap, mesh, usp, ulysses-allgather, double-ring, startrail, burst, tokenring, "
+      "attention2d-overlap, mesh, usp, ulysses-allgather, double-ring, startrail, burst, "
+      "tokenring, "
       "hierarchical-allgather, passq-ring, passq-allgather";
   q = {.schedule = "ulysses", .gradients = precision::storage};
   EXPECT_ERROR(strategy_of(q, attention{}), input_error,
@@ -310,6 +311,27 @@ TEST(question, takes_mask_and_window_of_the_model_unless_given) {
   q = {.sequence = 4096, .layer = layer_kind::window};
   EXPECT_ERROR(problem_of(q, 1), input_error,
                "layer: 'window': expected a model that has such layers");
+}
+
+TEST(question, takes_head_dimensions_and_sinks_of_the_model_unless_given) {
+  question q{.sequence = 4096, .model = "deepseek-v3"};
+  EXPECT_EQ(problem_of(q, 1).head_dim, 192);
+  EXPECT_EQ(problem_of(q, 1).v_head_dim, 128);
+  q.latent = true;
+  EXPECT_EQ(problem_of(q, 1).kv_heads, 1);
+  EXPECT_EQ(problem_of(q, 1).head_dim, 576);
+  EXPECT_EQ(problem_of(q, 1).v_head_dim, 512);
+  EXPECT_TRUE(problem_of(q, 1).latent);
+  q = {.sequence = 4096, .head_dim = 64, .model = "deepseek-v3"};
+  EXPECT_EQ(problem_of(q, 1).value_dim(), 64);
+  q.v_head_dim = 32;
+  EXPECT_EQ(problem_of(q, 1).value_dim(), 32);
+  q.v_head_dim = 64;
+  EXPECT_EQ(problem_of(q, 1).v_head_dim, 0);  // as without
+  q = {.sequence = 4096, .model = "gpt-oss-20b"};
+  EXPECT_TRUE(problem_of(q, 1).sinks);
+  q.sinks = false;
+  EXPECT_FALSE(problem_of(q, 1).sinks);
 }
 
 TEST(question, lays_packed_documents_out_zigzag_each) {

@@ -501,10 +501,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "--prefix: 'some': expected a whole number of at least 0, such as 8, 128K or 1M"},
         mistake{"predict p5 --seq 8K --kv-seq 1K --mask causal", 2,
                 "--kv-seq: '1024': expected a full mask with keys of another sequence"},
-        mistake{"plan p5 --seq 128K --emit jax", 2,
-                "--emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
-                "ring-flash-attention, torchtitan, magiattention, vllm, sglang, maxtext, vllm-omni, "
-                "sglang-diffusion, diffusers"},
+        mistake{
+            "plan p5 --seq 128K --emit jax", 2,
+            "--emit: 'jax': expected one of: megatron, trtllm, usp, xdit, "
+            "ring-flash-attention, torchtitan, magiattention, vllm, sglang, maxtext, vllm-omni, "
+            "sglang-diffusion, diffusers"},
         mistake{"plan p5 --seq 128K --what-if seq", 2,
                 "--what-if: 'seq': expected key=from..to, such as seq=64K..1M or "
                 "nics.bandwidth=\"100 Gb/s\"..\"1600 Gb/s\""},
@@ -533,7 +534,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "passq-allgather, helix, dcp, dcp-a2a"},
         mistake{"plan p5 --seq 128K --schedules ulysses --gradients fp32", 2,
                 "--gradients: 'fp32': expected with a schedule that reads it: ring, allgather, "
-                "attention2d, attention2d-overlap, mesh, usp, ulysses-allgather, double-ring, startrail, burst, "
+                "attention2d, attention2d-overlap, mesh, usp, ulysses-allgather, double-ring, "
+                "startrail, burst, "
                 "tokenring, hierarchical-allgather, passq-ring, passq-allgather, halo"},
         mistake{"plan p5 --seq 128K --what-if heads=8..16 --emit megatron", 2,
                 "--emit: 'megatron': expected without --what-if, which ranks several problems"},

@@ -34,8 +34,8 @@ TEST(reference_forward, values_of_another_number_of_elements) {
   const auto result =
       reference_forward(a, std::vector{1.0, 1.0}, std::vector{0.0, 0.0, std::log(3), 0.0},
                         std::vector{10.0, 0.0, 4.0, 20.0, 1.0, 4.0});
-  EXPECT_THAT(result.output, ElementsAre(DoubleNear(17.5, 1e-14), DoubleNear(0.75, 1e-14),
-                                         DoubleNear(4, 1e-14)));
+  EXPECT_THAT(result.output,
+              ElementsAre(DoubleNear(17.5, 1e-14), DoubleNear(0.75, 1e-14), DoubleNear(4, 1e-14)));
 }
 
 // The same sums with one more key of score log 4 and no value: P = 1/8, 3/8; L = log(1 + 3 + 4).

@@ -154,10 +154,11 @@ inline double relative_error(std::span<const double> x, std::span<const double> 
 inline std::string describe(const block_shape& s) {
   const auto& m = s.mask;
   return fmt::format(
-      "batch {}, heads {}/{}, head_dim {}/{}, {} x {}, causal {}, queries {}+{}i, keys {}+{}j, window "
+      "batch {}, heads {}/{}, head_dim {}/{}, {} x {}, causal {}, queries {}+{}i, keys {}+{}j, "
+      "window "
       "{}, scale {}",
-      s.batch, s.heads, s.kv_heads, s.head_dim, s.value_dim(), s.rows, s.cols, m.causal, m.query_first,
-      m.query_stride, m.key_first, m.key_stride, m.window, s.scale);
+      s.batch, s.heads, s.kv_heads, s.head_dim, s.value_dim(), s.rows, s.cols, m.causal,
+      m.query_first, m.query_stride, m.key_first, m.key_stride, m.window, s.scale);
 }
 
 }  // namespace attnsim::kernels::test

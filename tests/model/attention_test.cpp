@@ -72,6 +72,22 @@ TEST(attention, of_other_keys_than_its_own_says_what_it_needs) {
                "prefix: '8': expected a sequence without packed documents");
 }
 
+TEST(attention, of_values_in_keys_says_what_it_needs) {
+  attention a{
+      .heads = 8, .kv_heads = 2, .head_dim = 576, .v_head_dim = 512, .sequence = 8, .latent = true};
+  EXPECT_ERROR(check(a), input_error, "kv-heads: '2': expected 1 with latent");
+  a.kv_heads = 1;
+  EXPECT_NO_THROW(check(a));
+  EXPECT_NO_THROW(check(a, pass_kind::forward));
+  EXPECT_ERROR(check(a, pass_kind::both), input_error,
+               "pass: 'both': expected forward with latent: projections are absorbed to decode");
+  a.v_head_dim = 577;
+  EXPECT_ERROR(check(a), input_error,
+               "v-head-dim: '577': expected at most head-dim 576 with latent");
+  a.v_head_dim = -1;
+  EXPECT_ERROR(check(a), input_error, "v-head-dim: '-1': expected a whole number of at least 1");
+}
+
 TEST(attention, of_a_prefix_has_no_backward_pass) {
   auto a = layer;
   EXPECT_NO_THROW(check(a, pass_kind::both));

@@ -749,6 +749,8 @@ TEST(key_split, reads_keys_and_values_of_their_own_sizes) {
   call.head_dim = 576;
   call.v_head_dim = 512;
   EXPECT_NEAR(decoding_us(call), 272 + 1 + 2 + 100 * 8 * 513 * 4 * 2 / 0.5e6, 1e-9);
+  call.latent = true;  // values are in the keys
+  EXPECT_NEAR(decoding_us(call), 144 + 1 + 2 + 100 * 8 * 513 * 4 * 2 / 0.5e6, 1e-9);
 }
 
 // One block for 8 query heads of one K/V head, in 100 splits. K and V are 51.2 MB, read at 0.8 TB/s in 64 us.

@@ -141,6 +141,29 @@ TEST(configurations, latent_attention_has_a_key_head_a_query_head) {
   EXPECT_EQ(a.notes, layer_of("deepseek-v3").notes);
 }
 
+TEST(configurations, absorbed_latent_attention_has_one_key_head_with_its_values) {
+  for (const auto* model :
+       {"deepseek-v3", R"({"model_type": "deepseek_v3", "num_attention_heads": 128,
+         "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})"}) {
+    attention a;
+    use_absorbed(a, model);
+    EXPECT_EQ(a.heads, 128);
+    EXPECT_EQ(a.kv_heads, 1);
+    EXPECT_EQ(a.head_dim, 576);
+    EXPECT_EQ(a.v_head_dim, 512);
+  }
+  attention a;
+  EXPECT_ERROR(use_absorbed(a, "llama3-8b"), input_error,
+               "latent: llama3-8b has no latent attention");
+}
+
+TEST(layers, of_a_model_that_has_two_kinds) {
+  EXPECT_EQ(layers_of("gemma3-27b").full, 10);
+  EXPECT_EQ(layers_of("gemma3-27b").window, 52);
+  for (const auto* model : {"llama3-8b", "llama4-scout", "mistral-7b-v0.1"})
+    EXPECT_EQ(layers_of(model).full + layers_of(model).window, 0) << model;
+}
+
 TEST(configurations, of_diffusers) {
   const auto a = layer_of(R"({"_class_name": "FluxTransformer2DModel", "attention_head_dim": 128,
     "joint_attention_dim": 4096, "num_attention_heads": 24})");

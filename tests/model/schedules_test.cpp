@@ -210,9 +210,20 @@ TEST(schedules, are_checked_for_sinks) {
   a.sinks = true;
   auto twice = make_schedule({.schedule = "ring", .rows = 4, .cols = 1}, a, pass_kind::forward);
   twice.program.push_back(twice.program.back());
-  EXPECT_THAT([&] { check(twice); },
-              testing::ThrowsMessage<std::logic_error>(testing::HasSubstr(
-                  "(end), rank 0: has 2 of 1 parts of the sinks in ")));
+  EXPECT_THAT([&] { check(twice); }, testing::ThrowsMessage<std::logic_error>(testing::HasSubstr(
+                                         "(end), rank 0: has 2 of 1 parts of the sinks in ")));
+}
+
+TEST(schedules, of_values_in_keys_have_none_of_their_own) {
+  for (const int ranks : {1, 4, 6}) {
+    auto a = problem(ranks * 4, 8);
+    a.latent = true;
+    for (const auto& s : strategies(ranks, a)) {
+      const auto program = make_schedule(s, a, pass_kind::forward);
+      EXPECT_NO_THROW(check(program)) << label(s, pass_kind::forward);
+      for (const auto& b : program.buffers) EXPECT_NE(b.what, tensor::v) << s.schedule;
+    }
+  }
 }
 
 TEST(schedules, of_a_window_see_all_that_it_reaches) {

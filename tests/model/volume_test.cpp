@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "model/cost/memory.hpp"
 #include "model/cost/workload.hpp"
 #include "tests/every_strategy.hpp"
 
@@ -199,8 +200,8 @@ TEST(volume, of_decoding_does_not_depend_on_the_cache) {
 // 8 ranks of 16 heads: keys of 192 and values of 128 elements of 2 bytes. A ring sends 7 of K and V; Ulysses 7/8 of Q, K, V and O;
 // passing queries Q, O and log-sum-exps.
 TEST(volume, of_keys_and_values_of_their_own_sizes) {
-  const attention a{.heads = 16, .kv_heads = 16, .head_dim = 192, .v_head_dim = 128,
-                    .sequence = 8192};
+  const attention a{
+      .heads = 16, .kv_heads = 16, .head_dim = 192, .v_head_dim = 128, .sequence = 8192};
   const auto token = 16 * (192 + 128) * 2;
   EXPECT_EQ(sent_in_all({.schedule = "ring", .rows = 8, .cols = 1}, a), 7 * 1024 * token);
   EXPECT_EQ(sent_in_all({.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 8}, a),
@@ -212,6 +213,21 @@ TEST(volume, of_keys_and_values_of_their_own_sizes) {
       if (has_pass(s, pass)) expect_what_is_sent(s, a, pass);
     }
   }
+}
+
+// One K/V head of 576 elements of 2 bytes that holds its values: a rank sends 7 x 1024 x 1152 bytes and keeps as many as its keys.
+TEST(volume, of_values_in_keys_is_the_keys) {
+  const attention a{.heads = 16,
+                    .kv_heads = 1,
+                    .head_dim = 576,
+                    .v_head_dim = 512,
+                    .sequence = 8192,
+                    .latent = true};
+  const strategy ring{.schedule = "ring", .rows = 8, .cols = 1};
+  EXPECT_EQ(sent_in_all(ring, a), 7 * 1024 * 1152);
+  const auto program = make_schedule(ring, a, pass_kind::forward);
+  EXPECT_EQ(peak_memory(workload(program, a, ring.tokens, true)).cache.value(), 1024 * 1152);
+  for (const auto& s : strategies(8, a)) expect_what_is_sent(s, a, pass_kind::forward);
 }
 
 // gpt-oss on 8 ranks: 8 K/V heads of 64 in 2 bytes, K and V of a token are 2 KiB. Of 128K tokens a ring sends 7 shards of 32 MiB,

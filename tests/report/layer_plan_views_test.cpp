@@ -15,7 +15,8 @@ ask::layer_plan of_kind(layer_kind kind, std::int64_t layers, const char* schedu
 }
 
 ask::layer_plans two_kinds() {
-  return {{of_kind(layer_kind::full, 2, "ring", 3), of_kind(layer_kind::window, 4, "allgather", 1)}};
+  return {
+      {of_kind(layer_kind::full, 2, "ring", 3), of_kind(layer_kind::window, 4, "allgather", 1)}};
 }
 
 TEST(layer_plan_views, a_row_a_kind_and_the_sum) {

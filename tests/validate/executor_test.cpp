@@ -15,10 +15,11 @@ namespace executor_test {
 const oracle& oracle_of(const attention& a) {
   using key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         mask_kind, data_type, bool, std::vector<std::int64_t>>;
+                         mask_kind, data_type, bool, bool, std::vector<std::int64_t>>;
   static std::map<key, oracle> known;
-  const key problem{a.batch,   a.heads,  a.kv_heads, a.head_dim,    a.v_head_dim, a.sequence, a.padding,
-                    a.window,  a.prefix, a.kv_sequence, a.mask, a.dtype, a.sinks, a.documents};
+  const key problem{a.batch,    a.heads,   a.kv_heads, a.head_dim, a.v_head_dim,
+                    a.sequence, a.padding, a.window,   a.prefix,   a.kv_sequence,
+                    a.mask,     a.dtype,   a.sinks,    a.latent,   a.documents};
   return known.try_emplace(problem, a).first->second;
 }
 
@@ -212,6 +213,27 @@ TEST(executor, decodes_over_a_sharded_cache) {
   }
 }
 
+/// One K/V head whose first elements are the values, gathered, passed round and sharded.
+TEST(executor, attends_to_values_in_keys) {
+  int turn = 0;
+  for (const int ranks : {1, 2, 3, 4, 6, 8}) {
+    attention a{.heads = 2 * ranks,
+                .kv_heads = 1,
+                .head_dim = 24,
+                .v_head_dim = 16,
+                .sequence = 4 * ranks,
+                .latent = true};
+    for (auto s : every_strategy(ranks, a)) {
+      if (++turn % (ranks > 4 ? 3 : 1) != 0) continue;
+      a.prefix = turn % 2 * 8 * ranks;
+      a.mask = mask_kind(turn % 2);
+      a.dtype = data_type(turn % 3);
+      expect_correct(of_turn(turn, s, layouts[turn % 4]), a, pass_kind::forward);
+    }
+  }
+  EXPECT_GT(turn, 60);
+}
+
 /// 14 heads on 4 ranks and 56 on 16, each with heads of its own and in groups, in every way to share them.
 TEST(executor, shares_heads_that_do_not_divide) {
   int turn = 0;
@@ -225,8 +247,7 @@ TEST(executor, shares_heads_that_do_not_divide) {
       a.mask = mask_kind(turn % 2);
       a.dtype = data_type(turn % 3);
       a.sinks = turn % 4 == 0;
-      for (const auto pass : passes)
-        expect_correct(of_turn(turn, s, layouts[turn % 4]), a, pass);
+      for (const auto pass : passes) expect_correct(of_turn(turn, s, layouts[turn % 4]), a, pass);
     }
   }
   EXPECT_GT(turn, 40);

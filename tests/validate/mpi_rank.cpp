@@ -70,11 +70,13 @@ bool all_correct(transport& net) {
     const int tensor_parallel = ranks % 2 == 0 ? 1 + i / 6 : 1, shards = ranks / tensor_parallel;
     const attention a{.batch = 1 + i % 2,
                       .heads = std::int64_t{4} * ranks,
-                      .kv_heads = std::int64_t{tensor_parallel} << i % 2,
+                      .kv_heads = i == 3 ? 1 : std::int64_t{tensor_parallel} << i % 2,
                       .head_dim = 16,
+                      .v_head_dim = i % 3 == 0 ? 8 : 0,
                       .sequence = 1 + i % 5,
                       .prefix = i * i * 13,
                       .sinks = i % 2 == 1,
+                      .latent = i == 3,
                       .dtype = data_type(i % 3)};
     const char* const schedules[] = {"helix", "dcp", "dcp-a2a"};
     const strategy s{.schedule = schedules[i % 3],

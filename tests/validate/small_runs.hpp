@@ -26,10 +26,10 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
     text += name;
   }
   return text + " heads=" + std::to_string(a.heads) + '/' + std::to_string(a.kv_heads) + 'x' +
-         std::to_string(a.head_dim) + '/' + std::to_string(a.value_dim()) + " window=" + std::to_string(a.window) +
-         " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
-         " padding=" + std::to_string(a.padding) + " prefix=" + std::to_string(a.prefix) +
-         " keys=" + std::to_string(a.kv_sequence) +
+         std::to_string(a.head_dim) + '/' + std::to_string(a.value_dim()) +
+         " window=" + std::to_string(a.window) + " batch=" + std::to_string(a.batch) +
+         " n=" + std::to_string(a.sequence) + " padding=" + std::to_string(a.padding) +
+         " prefix=" + std::to_string(a.prefix) + " keys=" + std::to_string(a.kv_sequence) +
          " documents=" + std::to_string(a.documents.size()) + (a.sinks ? " sinks" : "");
 }
 
@@ -93,8 +93,7 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
         return o.what == what && tokens == work.cached_tokens(plain.rank(), o);
       });
       const bool home = tokens == work.home_tokens(plain.rank(), side_of(what));
-      const bool away =
-          s.pass == pass_kind::forward && what != tensor::sinks && !home && !cached;
+      const bool away = s.pass == pass_kind::forward && what != tensor::sinks && !home && !cached;
       if (away) std::fill(own.data.begin(), own.data.end(), std::byte{0xff});
       return own;
     };

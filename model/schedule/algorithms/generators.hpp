@@ -72,6 +72,9 @@ schedule one_kernel_call(pass_kind);
 /// The forward schedule with attention sinks, where it has none yet: at the end, on the outputs of whole rows.
 schedule with_sinks(schedule);
 
+/// The forward schedule without values of their own.
+schedule with_values_in_keys(schedule);
+
 /// The schedule over groups of `degree` ranks that exchange tokens for heads around it (head_exchange.cpp).
 schedule with_head_exchange(schedule, int degree);
 /// The schedule on as many ranks for every of its ranks, with its share of the heads each.

@@ -239,6 +239,7 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   program =
       with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses), s.tensor_parallel);
   program = with_framework_copies(std::move(program), s.copies, a);
+  if (a.latent) program = with_values_in_keys(std::move(program));
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
                                                  : program;
 }
