@@ -7,6 +7,7 @@
 #include <string>
 
 #include "report/csv.hpp"
+#include "report/dynamic_group_views.hpp"
 #include "report/layer_plan_views.hpp"
 #include "report/part_views.hpp"
 #include "report/results.hpp"

@@ -5,9 +5,11 @@
 #include <sstream>
 
 #include "ask/crossing.hpp"
+#include "ask/dynamic_groups.hpp"
 #include "ask/explain.hpp"
 #include "ask/frameworks.hpp"
 #include "ask/layer_plans.hpp"
+#include "ask/lengths.hpp"
 #include "ask/step_plan.hpp"
 #include "ask/what_if.hpp"
 #include "cli/commands.hpp"
@@ -30,10 +32,10 @@ struct plan_flags {
   ask::question question;
   output_flags output;
   std::optional<std::string> schedules;
-  std::string top = "20", emit, what_if, report;
+  std::string top = "20", emit, what_if, report, lengths, rank_tokens;
   std::string scope = "attention", dtype;
   ask::step_question step;  ///< its own fields; those that the question has too are there
-  bool explain = false, each_layer = false;
+  bool explain = false, each_layer = false, dynamic = false;
 };
 
 std::vector<std::string> parse_schedules(const std::optional<std::string>& list) {
@@ -83,6 +85,9 @@ ask::step_question step_of(const plan_flags& flags) {
   };
   refuse("--what-if", flags.what_if);
   refuse("--report", flags.report);
+  refuse("--each-layer", flags.each_layer ? "true" : "");
+  refuse("--dynamic", flags.dynamic ? "true" : "");
+  if (!flags.question.sequence) throw input_error("--seq is required");
   auto q = flags.step;
   q.base = flags.question;
   q.base.model.clear();
@@ -120,8 +125,45 @@ void run_each_layer(const plan_flags& flags, const cluster& c, output_format for
   print(plans, format);
 }
 
+void run_dynamic(const plan_flags& flags, output_format format) {
+  if (flags.lengths.empty()) throw input_error("--lengths is required with --dynamic");
+  if (flags.rank_tokens.empty()) throw input_error("--rank-tokens is required with --dynamic");
+  auto question = flags.question;
+  const auto schedules = parse_schedules(flags.schedules);
+  if (schedules.size() > 1)
+    throw input_error("--schedules", *flags.schedules, "expected one schedule with --dynamic");
+  if (!schedules.empty()) question.schedule = schedules.front();
+  const auto batch =
+      ask::group_documents(question, ask::cluster_of(question), ask::read_lengths(flags.lengths),
+                           parse_count("--rank-tokens", flags.rank_tokens));
+  if (flags.emit.empty()) return print(batch, format);
+  if (flags.emit != "megatron")
+    throw input_error("--emit", flags.emit, "expected megatron with --dynamic");
+  fmt::print("{}", ask::megatron_settings(batch));
+}
+
+/// Of one sequence, or of the lengths of a batch.
+void refuse_mixed(const plan_flags& flags) {
+  const bool of_batch = !flags.lengths.empty() || !flags.rank_tokens.empty();
+  if (of_batch && !flags.dynamic)
+    throw input_error("--lengths and --rank-tokens: expected with --dynamic");
+  if (!flags.dynamic && !flags.question.sequence) throw input_error("--seq is required");
+  if (!flags.dynamic) return;
+  const auto refuse = [](const char* flag) {
+    throw input_error(fmt::format("{}: expected without --dynamic", flag));
+  };
+  if (flags.question.sequence) refuse("--seq");
+  if (!flags.question.documents.empty()) refuse("--documents");
+  if (!flags.what_if.empty()) refuse("--what-if");
+  if (flags.explain) refuse("--explain");
+  if (flags.each_layer) refuse("--each-layer");
+  if (!flags.report.empty()) refuse("--report");
+}
+
 void plan_attention(const plan_flags& flags, output_format format) {
+  refuse_mixed(flags);
   refuse_unprinted(flags, format);
+  if (flags.dynamic) return run_dynamic(flags, format);
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
   if (!flags.emit.empty()) find_framework(flags.emit);
   check_files({{"--report", flags.report}}, files_of(flags.question));
@@ -182,7 +224,6 @@ void add_plan(CLI::App& app) {
       app.add_subcommand("plan", "the best schedules, grids, token layouts and placements, ranked");
   add_cluster(*command, flags->question);
   add_fields(*command, flags->question, ask::field_group::attention, {"dtype"});
-  command->get_option("--seq")->required();
   command
       ->add_option("--dtype", flags->dtype,
                    "bf16, fp16 or fp32; with --scope step bf16 or fp8-linear")
@@ -212,6 +253,15 @@ void add_plan(CLI::App& app) {
   command->add_option("--emit", flags->emit,
                       "settings for " + framework_names() +
                           "; of a step, for megatron or torchtitan");
+  command->add_flag(
+      "--dynamic", flags->dynamic,
+      "for a batch of documents: context-parallel groups of several sizes against one "
+      "size (Megatron's dynamic context parallelism); with --lengths, --rank-tokens");
+  command->add_option("--lengths", flags->lengths,
+                      "lengths of the batch's documents: a file with one a line, or "
+                      "lognormal:mean=N,sigma=X,max=N,count=N");
+  command->add_option("--rank-tokens", flags->rank_tokens,
+                      "the most tokens that a rank has at once");
   command->add_option(
       "--what-if", flags->what_if,
       "key=from..to: plan for each value, doubling; a workload flag or a key of the "
@@ -224,6 +274,8 @@ void add_plan(CLI::App& app) {
       "ring,attention2d --top 5\n"
       "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --model llama3-8b --emit megatron\n"
       "  attnsim plan dgx-h100 --seq 128K --model gpt-oss-120b --each-layer\n"
+      "  attnsim plan dgx-h100 --nodes 2 --model llama3-8b --dynamic --rank-tokens 16K "
+      "--lengths lognormal:mean=8K,sigma=1.1,max=128K,count=256\n"
       "  attnsim plan star --seq 256K --what-if nics.bandwidth='50 Gb/s..800 Gb/s'\n"
       "  attnsim plan dgx-h100 --nodes 64 --scope step --model llama3-70b --seq 1M --global-batch "
       "4");
