@@ -17,8 +17,9 @@ cost_form form_of(const schedule& s, const operation& op) {
   for (const auto* list : {&op.reads, &op.writes}) {
     for (const auto& o : *list) {
       const auto& b = s.buffer_of(o);
-      sizes.emplace_back((static_cast<int>(o.what) * 4 + static_cast<int>(b.heads)) * 4 +
-                             (b.format == precision::fp32 ? 2 : 0) + (o.at.ascending ? 1 : 0),
+      sizes.emplace_back((static_cast<int>(o.what) * 4 + static_cast<int>(b.heads)) * 8 +
+                             (b.tail ? 4 : 0) + (b.format == precision::fp32 ? 2 : 0) +
+                             (o.at.ascending ? 1 : 0),
                          s.slot_count(o));
     }
   }

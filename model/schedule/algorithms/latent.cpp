@@ -26,6 +26,7 @@ schedule with_values_in_keys(schedule s) {
     erase_values(op.reads);
     erase_values(op.writes);
   }
+  std::erase_if(s.program, [](const operation& op) { return op.reads.empty(); });
   const auto renumbered = erase_value_buffers(s.buffers);
   for (auto& op : s.program) {
     for (auto* list : {&op.reads, &op.writes}) {
