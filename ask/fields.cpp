@@ -217,7 +217,7 @@ const field table[] = {
      field::form::on_off},
     {"latent", field_group::attention,
      "latent attention as it decodes, its projections absorbed (forward): one K/V head whose first "
-     "v-head-dim elements are the values, stored and sent once; with a model its kv_lora_rank",
+     "v-head-dim elements are the values, stored and sent once; with a model as it has them",
      "", [](question& q, const text& t) { q.latent = parse_switch(t); },
      [](const question& q) { return text(q.latent ? "true" : ""); }, field::form::on_off},
     row<&question::dtype, parse_data_type>("dtype", field_group::attention, "bf16, fp16 or fp32",
