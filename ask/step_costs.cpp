@@ -72,12 +72,12 @@ double sum_of(const part_times& parts) {
 const prediction& known_parts::attention(const attnsim::attention& a, const strategy& s, int ranks,
                                          pass_kind pass, prediction_method by) {
   const auto key = fmt::format(
-      "{} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} {}",
-      a.sequence, a.batch, a.heads, a.kv_heads, a.head_dim, a.prefix, a.window, name_of(a.mask),
-      name_of(a.dtype), s.schedule, s.rows, s.cols, s.ulysses, s.tensor_parallel, name_of(s.tokens),
-      s.placement, s.kernel, name_of(s.order), name_of(s.reduction), name_of(s.merges),
-      name_of(s.partials), name_of(s.gradients), name_of(s.launch), ranks, name_of(pass),
-      name_of(by));
+      "{} {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} {}",
+      a.sequence, a.batch, a.heads, a.kv_heads, a.head_dim, a.v_head_dim, a.sinks, a.prefix,
+      a.window, name_of(a.mask), name_of(a.dtype), s.schedule, s.rows, s.cols, s.ulysses,
+      s.tensor_parallel, name_of(s.tokens), s.placement, s.kernel, name_of(s.order),
+      name_of(s.reduction), name_of(s.merges), name_of(s.partials), name_of(s.gradients),
+      name_of(s.launch), ranks, name_of(pass), name_of(by));
   const auto known = predictions_.find(key);
   if (known != predictions_.end()) return known->second;
   return predictions_.emplace(key, predict(cluster_, a, s, ranks, pass, by)).first->second;
