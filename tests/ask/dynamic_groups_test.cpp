@@ -87,9 +87,10 @@ TEST(dynamic_groups, of_equal_documents_are_all_alike) {
 }
 
 TEST(dynamic_groups, as_megatrons_settings) {
-  EXPECT_EQ(megatron_settings(grouped({65536, 8192, 8192}, 8192)),
-            "--dynamic-context-parallel\n--sequence-packing-scheduler default_dynamic_cp\n"
-            "--max-seqlen-per-dp-cp-rank 8192\n");
+  EXPECT_EQ(
+      megatron_settings(grouped({65536, 8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192}, 8192)),
+      "--dynamic-context-parallel\n--sequence-packing-scheduler default_dynamic_cp\n"
+      "--max-seqlen-per-dp-cp-rank 8192\n");
 }
 
 TEST(dynamic_groups, need_room_for_the_longest) {

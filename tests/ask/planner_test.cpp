@@ -43,6 +43,7 @@ TEST(planner, bound_rules_out_most_where_links_are_slow) {
   const auto best_of = [](const plan_result& result) {
     std::map<std::string, double> times;
     for (const auto& p : result.candidates) times.try_emplace(p.chosen.schedule, p.time.value());
+    times.erase("ulysses-allgather");  // attention2d on one column by another name: one is left
     return times;
   };
   EXPECT_EQ(best_of(pruned), best_of(unpruned));

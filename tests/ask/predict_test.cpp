@@ -88,24 +88,27 @@ TEST(predict, the_slower_of_host_and_device_sets_the_time) {
 }
 
 // 14 heads on 4 devices. Ulysses leaves two of them with 4 heads, as many as padding to 16 gives all; in groups of 2 all have 7,
-// and K and V of half the tokens are gathered. The longer, the nearer to 16/14 (vllm-omni 7641 measures 3 to 14.7 %).
+// and K and V of half the tokens are gathered. The longer, the nearer to 16/14 (vllm-omni 7641 measures 3 to 14.7 %). On H100 at
+// 16K both take four waves of thread blocks, and a group sends a sixth more.
 TEST(predict, whole_heads_in_groups_are_faster_than_padded_ones) {
-  const auto c = read_cluster("dgx-h100");
-  const auto time_of = [&](const strategy& s, std::int64_t tokens) {
-    const attention a{.heads = 14, .kv_heads = 14, .sequence = tokens, .mask = mask_kind::full};
-    return predict(c, a, s, 4, pass_kind::forward).time;
-  };
   strategy groups{.schedule = "ulysses-allgather", .rows = 2, .cols = 1, .ulysses = 2};
   strategy padded{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4};
   groups.tokens = padded.tokens = token_layout::contiguous;
-  double before = 1.01;
-  for (const std::int64_t tokens : {16384, 32768, 65536, 131072, 262144}) {
-    const double gain = time_of(padded, tokens) / time_of(groups, tokens);
-    EXPECT_GT(gain, before) << tokens;
-    EXPECT_LT(gain, 16.0 / 14) << tokens;
-    before = gain;
+  for (const auto& [name, least] : {std::pair("dgx-h100", 0.98), std::pair("nd-a100-v4", 1.05)}) {
+    const auto c = read_cluster(name, {.nodes = 1});
+    const auto time_of = [&, &c = c](const strategy& s, std::int64_t tokens) {
+      const attention a{.heads = 14, .kv_heads = 14, .sequence = tokens, .mask = mask_kind::full};
+      return predict(c, a, s, 4, pass_kind::forward).time;
+    };
+    double before = least;
+    for (const std::int64_t tokens : {16384, 32768, 65536, 131072, 262144}) {
+      const double gain = time_of(padded, tokens) / time_of(groups, tokens);
+      EXPECT_GT(gain, before) << name << " " << tokens;
+      EXPECT_LT(gain, 16.0 / 14) << name << " " << tokens;
+      before = gain;
+    }
+    EXPECT_GT(before, 1.13) << name;
   }
-  EXPECT_GT(before, 1.1);
 }
 
 TEST(predict, says_that_the_host_bounds_it) {
