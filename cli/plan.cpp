@@ -250,9 +250,9 @@ void add_plan(CLI::App& app) {
   command->add_flag("--each-layer", flags->each_layer,
                     "of a model with windows in some layers only: the best for each kind, and the "
                     "time of all layers");
-  command->add_option("--emit", flags->emit,
-                      "settings for " + framework_names() +
-                          "; of a step, for megatron or torchtitan");
+  command->add_option(
+      "--emit", flags->emit,
+      "settings for " + framework_names() + "; of a step, for megatron or torchtitan");
   command->add_flag(
       "--dynamic", flags->dynamic,
       "for a batch of documents: context-parallel groups of several sizes against one "
