@@ -39,7 +39,7 @@ WITH_ROOMS = ("model", "kernels")
 
 CORE = ("model", "sim", "ask")  # knows no command line
 # What other programs' settings are called; attnsim has no such flags.
-OTHERS_FLAGS = {"ask/frameworks.cpp", "ask/step_settings.cpp"}
+OTHERS_FLAGS = {"ask/dynamic_groups.cpp", "ask/frameworks.cpp", "ask/step_settings.cpp"}
 
 # What programs offer which schedules, and published runs of schedules.
 KNOW_SCHEDULES = {"ask/frameworks.cpp", "reproduce", "tests"}
