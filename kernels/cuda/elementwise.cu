@@ -111,36 +111,40 @@ void run(const extents& shape, cudaStream_t queue, const char* what, Body body,
   check(cudaGetLastError(), what);
 }
 
+/// The row that this thread works on with its neighbours, and its place among them.
+struct shared_row {
+  int batch, head, lane;
+  std::int64_t token;
+  bool valid;  ///< false behind the last row
+};
+
+__device__ shared_row row_of(const sizes& s, int lanes) {
+  const std::int64_t row = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
+  return {static_cast<int>(row / s.heads / s.tokens), static_cast<int>(row % s.heads),
+          static_cast<int>(threadIdx.x % lanes), row / s.heads % s.tokens,
+          row < s.batch * s.tokens * s.heads};
+}
+
 /// <dO, O> by a group of lanes a row, 8 elements a lane.
 __global__ void __launch_bounds__(threads)
     row_dot_run(sizes s, operand d_o, operand o, operand delta, int lanes) {
-  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
-  const int lane = threadIdx.x % lanes;
-  const std::int64_t rows = s.batch * s.tokens * s.heads;
-  const bool valid = group < rows;
-  const std::int64_t token = valid ? group / s.heads : 0;
-  const int head = valid ? static_cast<int>(group % s.heads) : 0,
-            batch = static_cast<int>(token / s.tokens);
+  const auto [batch, head, lane, token, valid] = row_of(s, lanes);
   float sum = 0;
   for (int chunk = lane; valid && chunk < s.chunks; chunk += lanes) {
     float x[8], y[8];
-    d_o.load(x, batch, token % s.tokens, head, chunk * 8);
-    o.load(y, batch, token % s.tokens, head, chunk * 8);
+    d_o.load(x, batch, token, head, chunk * 8);
+    o.load(y, batch, token, head, chunk * 8);
 #pragma unroll
     for (int e = 0; e < 8; ++e) sum += x[e] * y[e];
   }
   for (int step = lanes / 2; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
-  if (valid && lane == 0) *delta.statistic(batch, token % s.tokens, head) = sum;
+  if (valid && lane == 0) *delta.statistic(batch, token, head) = sum;
 }
 
 __global__ void __launch_bounds__(threads)
     merge_run(sizes s, operand o, operand l, operand part, operand part_l, int lanes) {
-  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
-  if (group >= s.batch * s.tokens * s.heads) return;
-  const int lane = threadIdx.x % lanes;
-  const int head = static_cast<int>(group % s.heads);
-  const int batch = static_cast<int>(group / s.heads / s.tokens);
-  const std::int64_t token = group / s.heads % s.tokens;
+  const auto [batch, head, lane, token, valid] = row_of(s, lanes);
+  if (!valid) return;
   float* const l_at = l.statistic(batch, token, head);
   const float a = *l_at, b = *part_l.statistic(batch, token, head);
   // Every lane of the row has read L before one writes it: the group lies in one warp.
@@ -167,13 +171,9 @@ __global__ void __launch_bounds__(threads)
 /// Every lane of a row adds up all parts' exp(L).
 __global__ void __launch_bounds__(threads)
     weigh_run(sizes s, operand o, operand part_l, int parts, int own, operand l, int lanes) {
-  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
-  if (group >= s.batch * s.tokens * s.heads) return;
-  const int lane = threadIdx.x % lanes;
-  const int head = static_cast<int>(group % s.heads);
-  const int batch = static_cast<int>(group / s.heads / s.tokens);
-  const std::int64_t token = group / s.heads % s.tokens;
-  const auto of_part = [&](int part) {
+  const auto [batch, head, lane, token, valid] = row_of(s, lanes);
+  if (!valid) return;
+  const auto of_part = [&, batch = batch, token = token, head = head](int part) {
     return *part_l.statistic(batch, part * s.tokens + token, head);
   };
   float high = -INFINITY, sum = 0.f;
@@ -194,13 +194,7 @@ __global__ void __launch_bounds__(threads)
 /// O = dO delta / |dO|^2 by a group of lanes a row, 8 elements a lane.
 __global__ void __launch_bounds__(threads)
     output_with_delta_run(sizes s, operand d_o, operand delta, operand o, int lanes) {
-  const std::int64_t group = (blockIdx.x * std::int64_t{threads} + threadIdx.x) / lanes;
-  const int lane = threadIdx.x % lanes;
-  const std::int64_t rows = s.batch * s.tokens * s.heads;
-  const bool valid = group < rows;
-  const std::int64_t token = valid ? group / s.heads : 0;
-  const int head = valid ? static_cast<int>(group % s.heads) : 0,
-            batch = static_cast<int>(token / s.tokens);
+  const auto [batch, head, lane, token, valid] = row_of(s, lanes);
   float square = 0, x[8];
   for (int chunk = lane; valid && chunk < s.chunks; chunk += lanes) {
     d_o.load(x, batch, token % s.tokens, head, chunk * 8);

@@ -63,6 +63,10 @@ void check(const host_network& network) {
   within("mtu", network.mtu, 576, 9000);
   shapeable("link", network.link);
   shapeable("uplink", network.uplink);
+  for (const auto& [host, rate] : network.other_links) {
+    within("host of another link", host, 0, network.hosts - 1);
+    shapeable("link", rate);
+  }
 }
 
 std::string emulated_hosts::missing() {
@@ -85,11 +89,13 @@ std::string emulated_hosts::name(int host) {
 emulated_hosts::emulated_hosts(const host_network& network) : network_(buildable(network)) {
   const auto bytes_per_s = [](bandwidth rate) { return fmt::format("{:.0f}", rate.value()); };
   const int per_leaf = network.hosts_per_leaf ? network.hosts_per_leaf : network.hosts;
+  std::string links;
+  for (int host = 0; host < network.hosts; ++host)
+    links += bytes_per_s(network.link_of(host)) + " ";
   std::ofstream(namespaces_.outside("/run/build_network")) << scripts::build_network;
   output_of(namespaces_.inside({"sh", "/run/build_network", std::to_string(network.hosts),
-                                std::to_string(per_leaf), std::to_string(network.rails),
-                                bytes_per_s(network.link), bytes_per_s(network.uplink),
-                                std::to_string(network.mtu)}));
+                                std::to_string(per_leaf), std::to_string(network.rails), links,
+                                bytes_per_s(network.uplink), std::to_string(network.mtu)}));
 }
 
 program_result emulated_hosts::run_on(int host, const command_line& command) const {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,21 @@ namespace attnsim::hosts {
 
 struct host_network {
   int hosts = 2;
-  int hosts_per_leaf = 0;  ///< 0: all hosts share one bridge
-  int rails = 1;           ///< interfaces a host
-  bandwidth link{25e6};    ///< host to bridge, each direction
-  bandwidth uplink{25e6};  ///< leaf to root, each direction
-  int mtu = 1500;          ///< bytes of an IP packet
+  int hosts_per_leaf = 0;                ///< 0: all hosts share one bridge
+  int rails = 1;                         ///< interfaces a host
+  bandwidth link{25e6};                  ///< host to bridge, each direction
+  std::map<int, bandwidth> other_links;  ///< of hosts whose link has another rate
+  bandwidth uplink{25e6};                ///< leaf to root, each direction
+  int mtu = 1500;                        ///< bytes of an IP packet
 
   static host_network star(int hosts, bandwidth link);
   static host_network tree(int hosts, int hosts_per_leaf, bandwidth link, bandwidth uplink);
   static host_network two_rails(int hosts, bandwidth link);
+
+  bandwidth link_of(int host) const {
+    const auto other = other_links.find(host);
+    return other == other_links.end() ? link : other->second;
+  }
 
   /// What is left of a rate for data: TCP segments of mtu - 52 bytes (IPv4, TCP with time stamps)
   /// in frames of mtu + 14.

@@ -36,6 +36,8 @@ TEST(host_network, refuses_what_cannot_be_built) {
   expect_refusal(host_network::tree(4, 5, link, link), "hosts per leaf: '5': 0 to 4");
   expect_refusal({.rails = 9}, "rails: '9': 1 to 8");
   expect_refusal({.mtu = 9001}, "mtu: '9001': 576 to 9000");
+  expect_refusal({.other_links = {{2, link}}}, "host of another link: '2': 0 to 1");
+  expect_refusal({.other_links = {{1, bandwidth(0)}}}, "link: '0 B/s': 1 Mb/s to 10 Gb/s");
   expect_refusal(host_network::star(2, bandwidth(0)), "link: '0 B/s': 1 Mb/s to 10 Gb/s");
 }
 
@@ -55,6 +57,15 @@ TEST_F(hosts_test, shape_both_ends_of_every_cable) {
               testing::AllOf(HasSubstr("tcp-segmentation-offload: off"),
                              HasSubstr("generic-segmentation-offload: off"),
                              HasSubstr("generic-receive-offload: off")));
+}
+
+TEST_F(hosts_test, give_a_host_another_rate) {
+  const emulated_hosts hosts({.hosts = 3, .link = link, .other_links = {{1, bandwidth(12.5e6)}}});
+  for (const auto& [host, rate] :
+       {std::pair{0, "rate 200Mbit"}, {1, "rate 100Mbit"}, {2, "rate 200Mbit"}}) {
+    EXPECT_THAT(hosts.run_on(host, {"tc", "class", "show", "dev", "rail0"}).output,
+                HasSubstr(rate));
+  }
 }
 
 TEST_F(hosts_test, see_their_own_interfaces_and_nothing_of_the_machine) {

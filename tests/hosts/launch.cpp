@@ -107,13 +107,6 @@ std::vector<std::pair<std::string, std::string>> mpi_parameters(const launch_req
           {"mpi_yield_when_idle", "1"}};
 }
 
-/// What makes mpirun the first process of a namespace, and its end theirs.
-command_line contained(std::chrono::seconds limit) {
-  return {"timeout",      "--signal=KILL", std::to_string(limit.count()),
-          "unshare",      "--pid",         "--fork",
-          "--kill-child", "--mount-proc"};
-}
-
 command_line mpirun_command(const launch_request& request, const launch_folder& folder) {
   auto command = contained(request.time_out + launch_grace);
   command.insert(command.end(), {"mpirun", "--allow-run-as-root", "--bind-to", "none"});

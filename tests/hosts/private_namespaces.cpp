@@ -77,4 +77,10 @@ std::filesystem::path private_namespaces::outside(const std::filesystem::path& p
   return fmt::format("/proc/{}/root{}", keeper_, path.string());
 }
 
+command_line contained(std::chrono::seconds limit) {
+  return {"timeout",      "--signal=KILL", std::to_string(limit.count()),
+          "unshare",      "--pid",         "--fork",
+          "--kill-child", "--mount-proc"};
+}
+
 }  // namespace attnsim::hosts

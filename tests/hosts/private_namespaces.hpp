@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "tests/hosts/run_program.hpp"
@@ -36,5 +37,9 @@ class private_namespaces {
   int socket_;
   pid_t keeper_;
 };
+
+/// Before a command inside: makes it the first process of a process namespace of its own, whose end, by itself or by the
+/// kernel after `limit`, ends all others.
+command_line contained(std::chrono::seconds limit);
 
 }  // namespace attnsim::hosts

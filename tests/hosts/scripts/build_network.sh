@@ -1,7 +1,7 @@
-# build_network HOSTS HOSTS_PER_LEAF RAILS LINK UPLINK MTU: rates in bytes/s. The network namespace
+# build_network HOSTS HOSTS_PER_LEAF RAILS LINKS UPLINK MTU: rates in bytes/s, LINKS one of each host. The network namespace
 # it runs in holds the bridges and is called "fabric" from now on; the hosts' are h0, h1, ...
 set -e
-hosts=$1 per_leaf=$2 rails=$3 link=$4 uplink=$5 mtu=$6
+hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6
 
 # Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last is
 # not held up by megabytes it sent before; no state kept from one connection or pause to the next.
@@ -63,6 +63,7 @@ leaf() {  # LEAF RAIL
 attach() {  # HOST RAIL
   cable leaf$(($1 / per_leaf))-rail$2 h$1-rail$2 h$1 rail$2
   address $1 rail$2 $((65 + $2))
+  link=$(echo $links | cut -d' ' -f$(($1 + 1)))
   shape fabric h$1-rail$2 $link
   shape h$1 rail$2 $link
 }

@@ -1,0 +1,19 @@
+#!/bin/sh
+# run_on_slices RANKS GPUS SHARE CHANNELS PROGRAM...: a rank a host, each with SHARE per cent of a card's multiprocessors
+# and a device of NCCL's of its own. The first rank that fails ends the others; its status is the script's.
+folder=$(dirname "$0")
+ranks=$1 gpus=$2 share=$3 channels=$4
+shift 4
+export CUDA_MPS_PIPE_DIRECTORY=$folder/mps CUDA_MPS_LOG_DIRECTORY=$folder/mps
+mkdir -p "$folder/mps"
+nvidia-cuda-mps-control -d || exit 1
+GPUS=$gpus MASTER_ADDR=10.64.0.1 NCCL_SOCKET_IFNAME=rail NCCL_MIN_NCHANNELS=$channels NCCL_MAX_NCHANNELS=$channels \
+  CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$share "$folder/launch" "$ranks" "$folder/enter_slice" "$@"
+status=$?
+# A card that MPS still holds answers the next program with "busy or unavailable".
+echo quit | nvidia-cuda-mps-control
+for tenth in $(seq 100); do
+  grep -qs '^nvidia-cuda-mps' /proc/[0-9]*/comm || break
+  sleep 0.1
+done
+exit $status

@@ -1,0 +1,36 @@
+// Slices of this machine's GPUs as the devices of emulated hosts: CUDA's multi-process service (MPS) gives each rank a
+// share of a card's multiprocessors, and each rank sits on a host of its own, its data going over NCCL's sockets through
+// every rail. A few cards then run grids of many small devices, real kernels and real NCCL, over any network.
+//
+// Measured on H200: 16 slices of 12 % on two cards compute within 2 % as fast together as one alone.
+//
+// The service lives in the hosts' private namespaces, so it ends with them.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/hosts/hosts.hpp"
+
+namespace attnsim::hosts {
+
+struct slice_request {
+  std::string program;  ///< a path, or a name searched in PATH
+  std::vector<std::string> arguments;
+  int gpus = 1;      ///< cards of this machine, dealt out in turn
+  int share = 12;    ///< per cent of a card's multiprocessors for a rank
+  int channels = 2;  ///< NCCL's; each takes one of the slice's multiprocessors
+  std::chrono::seconds time_out{60};
+};
+
+/// One line naming what this machine lacks for slices; empty where nothing is.
+std::string missing_for_slices();
+
+/// Refuses shares of a card that add up to more than 100 %, as input_error.
+void check(const slice_request& request, const host_network& network);
+
+/// Starts a rank on each host, with torchrun's variables, and waits for all. Status 137 where the time-out ended them.
+program_result run_on_slices(const emulated_hosts& hosts, const slice_request& request);
+
+}  // namespace attnsim::hosts

@@ -1,0 +1,86 @@
+#include "tests/hosts/slices.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "model/error.hpp"
+#include "tests/expect_error.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace attnsim::hosts {
+namespace slices_test {
+
+using testing::UnorderedElementsAre;
+
+TEST(slice_request, shares_a_card_among_its_ranks) {
+  const auto sixteen = host_network::star(16, bandwidth(25e6));
+  check({.gpus = 2, .share = 12}, sixteen);
+  EXPECT_ERROR(check({.gpus = 2, .share = 13}, sixteen), input_error, "share: '13': 1 to 12");
+  EXPECT_ERROR(check({.gpus = 1, .share = 12}, sixteen), input_error, "share: '12': 1 to 6");
+  EXPECT_ERROR(check({.gpus = 17}, sixteen), input_error, "gpus: '17': 1 to 16");
+  EXPECT_ERROR(check({.channels = 0}, host_network::star(2, bandwidth(25e6))), input_error,
+               "channels: '0': 1 to 32");
+}
+
+/// A stand-in for NVIDIA's program on PATH, where there is no GPU: what ranks get does not depend on it.
+class slices : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto lack = emulated_hosts::missing(); !lack.empty()) GTEST_SKIP() << lack;
+    const auto program = folder_.write("nvidia-cuda-mps-control", "#!/bin/sh\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    path_ = getenv("PATH");
+    setenv("PATH", (folder_.file("") + ":" + path_).c_str(), 1);
+  }
+  void TearDown() override {
+    if (!path_.empty()) setenv("PATH", path_.c_str(), 1);
+  }
+
+ private:
+  temporary_folder folder_;
+  std::string path_;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(slices, put_a_rank_on_each_host_and_tell_nccl_apart) {
+  const emulated_hosts hosts(host_network::two_rails(3, bandwidth(25e6)));
+  const auto result = run_on_slices(
+      hosts,
+      {.program = "sh",
+       .arguments = {"-c",
+                     "echo $RANK of $WORLD_SIZE $NCCL_HOSTID $NCCL_SOCKET_IFNAME $MASTER_ADDR "
+                     "$CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $NCCL_MAX_NCHANNELS "
+                     "$(ip -o -4 address show rail1 | awk '{print $4}')"},
+       .gpus = 2,
+       .share = 30});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(lines_of(result.output),
+              UnorderedElementsAre("0 of 3 h0 rail 10.64.0.1 30 2 10.66.0.1/16",
+                                   "1 of 3 h1 rail 10.64.0.1 30 2 10.66.0.2/16",
+                                   "2 of 3 h2 rail 10.64.0.1 30 2 10.66.0.3/16"));
+}
+
+TEST_F(slices, end_with_the_first_rank_that_fails) {
+  const emulated_hosts hosts(host_network::star(2, bandwidth(25e6)));
+  const auto result = run_on_slices(
+      hosts, {.program = "sh", .arguments = {"-c", "[ $RANK = 0 ] && exit 7; sleep 100"}});
+  EXPECT_EQ(result.status, 7);
+}
+
+TEST_F(slices, are_ended_by_the_time_out) {
+  const emulated_hosts hosts(host_network::star(2, bandwidth(25e6)));
+  const auto result = run_on_slices(
+      hosts, {.program = "sleep", .arguments = {"100"}, .time_out = std::chrono::seconds(1)});
+  EXPECT_EQ(result.status, 137);
+}
+
+}  // namespace slices_test
+}  // namespace attnsim::hosts
