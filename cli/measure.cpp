@@ -99,9 +99,11 @@ class measuring {
     const auto device = [&](const std::string& profile_kernel) {
       for (const auto& b : kernels_) {
         if (b.profile_kernel == profile_kernel)
-          return kernels::make_device(b.name, {.local_rank = t.local_rank()});
+          return kernels::make_device(
+              b.name, {.local_rank = t.local_rank(), .local_ranks = t.local_ranks()});
       }
-      return kernels::make_device(transfers_.name, {.local_rank = t.local_rank()});
+      return kernels::make_device(transfers_.name,
+                                  {.local_rank = t.local_rank(), .local_ranks = t.local_ranks()});
     };
     const bool complete = validate::measure(
         {.points = points_,

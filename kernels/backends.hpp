@@ -18,6 +18,7 @@ namespace attnsim::kernels {
 
 struct device_options {
   int local_rank = 0;  ///< among the ranks of this host, to which its devices are dealt out in turn
+  int local_ranks = 1;     ///< how many ranks this host has
   bool priorities = true;  ///< false: all streams alike, as frameworks leave them
   bool poison = false;     ///< memory starts as NaN, so that tests notice what nobody wrote
 };

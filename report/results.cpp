@@ -187,13 +187,32 @@ table ranking_of(const std::vector<prediction>& ranked) {
   return rows;
 }
 
-std::string to_table(const std::vector<prediction>& ranked) {
-  auto text = ranking_of(ranked).str();
+namespace {
+
+/// Each warning once, with the candidates that it is about: "#2, #5: ...".
+std::string warnings_of(const std::vector<prediction>& ranked) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> said;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
-    for (const auto& warning : ranked[i].warnings)
-      text += fmt::format("warning: #{}: {}\n", i + 1, warning);
+    for (const auto& warning : ranked[i].warnings) {
+      auto same =
+          std::find_if(said.begin(), said.end(), [&](const auto& s) { return s.first == warning; });
+      if (same == said.end()) same = said.insert(said.end(), {warning, {}});
+      same->second.push_back(fmt::format("#{}", i + 1));
+    }
+  }
+  std::string text;
+  for (const auto& [warning, places] : said) {
+    const bool of_all = ranked.size() > 1 && places.size() == ranked.size();
+    text += fmt::format("warning: {}{}\n",
+                        of_all ? "" : fmt::format("{}: ", fmt::join(places, ", ")), warning);
   }
   return text;
+}
+
+}  // namespace
+
+std::string to_table(const std::vector<prediction>& ranked) {
+  return ranking_of(ranked).str() + warnings_of(ranked);
 }
 
 std::string to_csv(const std::vector<prediction>& list) {

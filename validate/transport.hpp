@@ -71,6 +71,7 @@ class transport {
   virtual int ranks() const = 0;
   /// This rank's number among those of its host.
   virtual int local_rank() const { return rank(); }
+  virtual int local_ranks() const { return ranks(); }
 
   /// All ranks open their channels in the same order; a rank is in one group at a time.
   /// `group` lists the members, this rank among them, by place. `nccl_channels`: how many of

@@ -59,7 +59,8 @@ class rank_run {
   rank_run(const plan& p, transport& t)
       : plan_(p),
         transport_(t),
-        device_(kernels::make_device(p.request.kernel, {.local_rank = t.local_rank()})) {}
+        device_(kernels::make_device(
+            p.request.kernel, {.local_rank = t.local_rank(), .local_ranks = t.local_ranks()})) {}
 
   validation run() {
     validation v{.rank = transport_.rank(), .chosen = plan_.chosen};

@@ -20,6 +20,7 @@ namespace attnsim::kernels::cuda {
 struct backend_options {
   int device = 0;
   path kernels = path::automatic;
+  bool spin = true;        ///< false: a host's thread that waits leaves its core to others
   bool priorities = true;  ///< false: all streams alike, as frameworks leave them
   bool poison = false;     ///< memory starts as NaN, so that tests notice what nobody wrote
 };

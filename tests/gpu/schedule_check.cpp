@@ -43,8 +43,9 @@ class checker {
   checker(const options& o, const job_place& place)
       : options_(o),
         net_(join(o, place)),
-        device_(
-            kernels::make_device(kernel_of(o), {.local_rank = place.local_rank, .poison = true})),
+        device_(kernels::make_device(
+            kernel_of(o),
+            {.local_rank = place.local_rank, .local_ranks = place.local_ranks, .poison = true})),
         csv_(place.rank == 0 && !o.text("csv", "").empty()
                  ? std::fopen(o.text("csv", "").c_str(), "a")
                  : nullptr) {}

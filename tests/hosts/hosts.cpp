@@ -61,6 +61,7 @@ void check(const host_network& network) {
   within("hosts per leaf", network.hosts_per_leaf, 0, network.hosts);
   within("rails", network.rails, 1, 8);
   within("mtu", network.mtu, 576, 9000);
+  within("burst", network.burst_us, 1, 100000);
   shapeable("link", network.link);
   shapeable("uplink", network.uplink);
   for (const auto& [host, rate] : network.other_links) {
@@ -95,7 +96,8 @@ emulated_hosts::emulated_hosts(const host_network& network) : network_(buildable
   std::ofstream(namespaces_.outside("/run/build_network")) << scripts::build_network;
   output_of(namespaces_.inside({"sh", "/run/build_network", std::to_string(network.hosts),
                                 std::to_string(per_leaf), std::to_string(network.rails), links,
-                                bytes_per_s(network.uplink), std::to_string(network.mtu)}));
+                                bytes_per_s(network.uplink), std::to_string(network.mtu),
+                                std::to_string(network.burst_us), network.segments ? "1" : "4"}));
 }
 
 program_result emulated_hosts::run_on(int host, const command_line& command) const {

@@ -32,6 +32,11 @@ struct host_network {
   std::map<int, bandwidth> other_links;  ///< of hosts whose link has another rate
   bandwidth uplink{25e6};                ///< leaf to root, each direction
   int mtu = 1500;                        ///< bytes of an IP packet
+  /// What a link that rested passes at once, as time at its rate. It makes up for timers that fire late, and hides as much
+  /// of a message's time.
+  int burst_us = 400;
+  bool segments =
+      true;  ///< false: up to four packets pass the links' queues as one, a quarter of the work
 
   static host_network star(int hosts, bandwidth link);
   static host_network tree(int hosts, int hosts_per_leaf, bandwidth link, bandwidth uplink);

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "model/error.hpp"
 #include "tests/hosts/launch.hpp"
@@ -101,6 +102,10 @@ int main_or_throw(int argc, char** argv) {
   app.add_option("--uplink", uplink,
                  "rate of a leaf's cable to the root; as --link where not given");
   app.add_option("--mtu", network.mtu, "bytes of an IP packet")->capture_default_str();
+  app.add_option("--burst", network.burst_us, "us at its rate that a rested link passes at once")
+      ->capture_default_str();
+  app.add_flag("!--offload", network.segments,
+               "up to four packets pass the links' queues as one, a quarter of the work");
   app.require_subcommand(1);
   auto* runs = app.add_subcommand("run", "run an MPI program")->prefix_command();
   runs->add_option("--ranks", request.ranks, "0: one a host");
@@ -127,7 +132,7 @@ int main_or_throw(int argc, char** argv) {
   check(network);
   if (on_slices->parsed()) {
     take_program(*on_slices, slices);
-    check(slices, network);
+    check(slices, network, static_cast<int>(std::thread::hardware_concurrency()));
     return run(emulated_hosts(network), slices);
   }
   if (!runs->parsed()) return probe(emulated_hosts(network));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include "model/error.hpp"
 #include "tests/hosts/scripts.hpp"
@@ -26,7 +27,11 @@ std::string missing_for_slices() {
   return "";
 }
 
-void check(const slice_request& request, const host_network& network) {
+bandwidth fastest_link(int hosts, int cores) {
+  return bandwidth(125e6 * cores / hosts);
+}
+
+void check(const slice_request& request, const host_network& network, int cores) {
   const auto within = [](const char* key, int value, int low, int high) {
     if (value < low || value > high)
       throw input_error(key, std::to_string(value), fmt::format("{} to {}", low, high));
@@ -35,10 +40,18 @@ void check(const slice_request& request, const host_network& network) {
   within("channels", request.channels, 1, 32);
   const int on_one = (network.hosts + request.gpus - 1) / request.gpus;
   within("share", request.share, 1, 100 / on_one);
+  const auto fastest = fastest_link(network.hosts, cores);
+  for (int host = 0; host < network.hosts; ++host) {
+    if (const auto link = network.link_of(host) * static_cast<double>(network.rails);
+        link > fastest)
+      throw input_error("link", to_string(link),
+                        fmt::format("at most {} a host, which {} cores carry for {} hosts",
+                                    to_string(fastest), cores, network.hosts));
+  }
 }
 
 program_result run_on_slices(const emulated_hosts& hosts, const slice_request& request) {
-  check(request, hosts.network());
+  check(request, hosts.network(), static_cast<int>(std::thread::hardware_concurrency()));
   if (const auto lack = missing_for_slices(); !lack.empty()) throw std::runtime_error(lack);
   write_script(hosts, "run_on_slices", scripts::run_on_slices);
   write_script(hosts, "enter_slice", scripts::enter_slice);

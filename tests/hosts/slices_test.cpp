@@ -16,12 +16,24 @@ using testing::UnorderedElementsAre;
 
 TEST(slice_request, shares_a_card_among_its_ranks) {
   const auto sixteen = host_network::star(16, bandwidth(25e6));
-  check({.gpus = 2, .share = 12}, sixteen);
-  EXPECT_ERROR(check({.gpus = 2, .share = 13}, sixteen), input_error, "share: '13': 1 to 12");
-  EXPECT_ERROR(check({.gpus = 1, .share = 12}, sixteen), input_error, "share: '12': 1 to 6");
-  EXPECT_ERROR(check({.gpus = 17}, sixteen), input_error, "gpus: '17': 1 to 16");
-  EXPECT_ERROR(check({.channels = 0}, host_network::star(2, bandwidth(25e6))), input_error,
+  check({.gpus = 2, .share = 12}, sixteen, 16);
+  EXPECT_ERROR(check({.gpus = 2, .share = 13}, sixteen, 16), input_error, "share: '13': 1 to 12");
+  EXPECT_ERROR(check({.gpus = 1, .share = 12}, sixteen, 16), input_error, "share: '12': 1 to 6");
+  EXPECT_ERROR(check({.gpus = 17}, sixteen, 16), input_error, "gpus: '17': 1 to 16");
+  EXPECT_ERROR(check({.channels = 0}, host_network::star(2, bandwidth(25e6)), 16), input_error,
                "channels: '0': 1 to 32");
+}
+
+TEST(slice_request, has_links_that_the_cores_carry) {
+  check({.share = 6}, host_network::star(16, bandwidth(125e6)), 16);
+  EXPECT_ERROR(check({.share = 6}, host_network::star(16, bandwidth(250e6)), 16), input_error,
+               "link: '250.0 MB/s': at most 125.0 MB/s a host, which 16 cores carry for 16 hosts");
+  EXPECT_ERROR(check({.share = 6}, host_network::two_rails(16, bandwidth(125e6)), 16), input_error,
+               "link: '250.0 MB/s': at most 125.0 MB/s a host, which 16 cores carry for 16 hosts");
+  EXPECT_ERROR(
+      check({.share = 6},
+            {.hosts = 4, .link = bandwidth(25e6), .other_links = {{3, bandwidth(625e6)}}}, 16),
+      input_error, "link: '625.0 MB/s': at most 500.0 MB/s a host, which 16 cores carry for 4 hosts");
 }
 
 /// A stand-in for NVIDIA's program on PATH, where there is no GPU: what ranks get does not depend on it.
@@ -51,7 +63,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST_F(slices, put_a_rank_on_each_host_and_tell_nccl_apart) {
-  const emulated_hosts hosts(host_network::two_rails(3, bandwidth(25e6)));
+  const emulated_hosts hosts(host_network::two_rails(3, bandwidth(12.5e6)));
   const auto result = run_on_slices(
       hosts,
       {.program = "sh",

@@ -47,6 +47,7 @@ class tcp_transport : public host_transport {
   int rank() const override { return place_.rank; }
   int ranks() const override { return place_.ranks; }
   int local_rank() const override { return place_.local_rank; }
+  int local_ranks() const override { return place_.local_ranks; }
 
   /// Between rank 0 and another one.
   void exchange(int lane, const std::string& what, const std::vector<outgoing>&,

@@ -1,7 +1,7 @@
-# build_network HOSTS HOSTS_PER_LEAF RAILS LINKS UPLINK MTU: rates in bytes/s, LINKS one of each host. The network namespace
+# build_network HOSTS HOSTS_PER_LEAF RAILS LINKS UPLINK MTU BURST AT_ONCE: rates in bytes/s, LINKS one of each host, BURST in us at a rate. AT_ONCE: packets that pass a queue as one. The network namespace
 # it runs in holds the bridges and is called "fabric" from now on; the hosts' are h0, h1, ...
 set -e
-hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6
+hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6 burst_us=$7 at_once=$8
 
 # Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last is
 # not held up by megabytes it sent before; no state kept from one connection or pause to the next.
@@ -29,12 +29,15 @@ cable() {  # BRIDGE PORT NAMESPACE INTERFACE
   ip -n $3 link set $4 up
 }
 
-# A burst of 0.4 ms makes up for a timer that fires late, and hides that much of a message's time.
 shape() {  # NAMESPACE INTERFACE RATE
-  burst=$(($3 / 2500))
-  least=$((2 * (mtu + 14)))
+  burst=$(($3 * burst_us / 1000000))
+  least=$((2 * at_once * (mtu + 14)))
   [ $burst -ge $least ] || burst=$least
-  ip netns exec $1 ethtool -K $2 tso off gso off gro off
+  if [ $at_once -eq 1 ]; then
+    ip netns exec $1 ethtool -K $2 tso off gso off gro off
+  else
+    ip -n $1 link set $2 gso_max_size $((at_once * mtu))
+  fi
   tc -n $1 qdisc add dev $2 root handle 1: htb default 1
   tc -n $1 class add dev $2 parent 1: classid 1:1 htb rate $3bps burst $burst cburst $burst
   tc -n $1 qdisc add dev $2 parent 1:1 bfifo limit 256m

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Sixteen small devices on one or two cards (tests/hosts/slices.hpp): measures a slice and runs schedules on all grids of
+4, 8 and 16 ranks over a star, a 4:1 tree, two rails and a star with one slow link.
+
+    tests/gpu/slices.py PROGRAM HOSTS RESULTS STEP...
+
+PROGRAM: attnsim with CUDA and NCCL; HOSTS: attnsim-hosts. A step whose files are in RESULTS is not done again:
+    rates     a ring of 4, 8 and 16 hosts by the rate of their links: what the hosts' TCP carries
+    measure   kernels and memory of a slice, transfers of 2 and 16: fit*.json, held_out*.json
+    first     runs that the model may learn from: NETWORK-RANKS-RATE.first.jsonl
+    second    runs of other shapes and networks, held out
+    speedup   ring, attention2d, mesh and usp on 16 by bandwidth
+Here, without GPUs: `slices.py PROGRAM - RESULTS compare` fits profile.yaml and writes compared.txt and points.csv.
+Needs root, iproute2 and ethtool."""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAYLOAD = (9000 - 52) / (9000 + 14)  # of a rate: TCP's and Ethernet's headers
+BURST_US = 80
+# Messages that a rested link passes in a few bursts tell nothing of its rate.
+SMALLEST_FIT = 1 << 20
+
+NETWORKS = {  # flags of attnsim-hosts, lines of the cluster file
+    "star": (lambda rate: [], "fabric: {kind: star}"),
+    "tree": (lambda rate: ["--per-leaf", "4", "--uplink", f"{rate} Gb/s"],
+             "fabric: {kind: fat-tree, levels: 2, nodes_per_leaf: 4, oversubscription: 4}"),
+    "rails": (lambda rate: ["--rails", "2"], "fabric: {kind: multi-plane, planes: 2, messages: split, plane: {kind: star}}"),
+    "slow": (lambda rate: ["--other-link", f"5={rate / 2} Gb/s"],
+             "fabric: {kind: star}\nslow_links: {node5.nic0->switch0: 0.5, switch0->node5.nic0: 0.5}"),
+}
+
+
+def grids(ranks):
+    return {4: ["2x2"], 8: ["4x2", "2x4"], 16: ["4x4", "2x8", "8x2"]}[ranks]
+
+
+def strategies(ranks, heads):
+    """Every schedule that computes both passes, on every grid that is no ring."""
+    yield from ("ring", "allgather", "passq-ring", "passq-allgather")
+    for grid in grids(ranks):
+        for schedule in ("attention2d", "attention2d-overlap", "mesh"):
+            yield f"{schedule} --grid {grid}"
+    square = grids(ranks)[0]
+    yield from (f"double-ring --grid {square}", f"hierarchical-allgather --grid {square}", f"startrail --grid {square}")
+    yield from ("burst", "tokenring")
+    if heads >= 4:
+        yield "usp --ulysses 4"
+    if heads >= ranks:
+        yield "ulysses"
+
+
+def cases(ranks, seq, heads, masks=("full", "causal"), passes=("forward", "backward"), chosen=None):
+    for mask in masks:
+        for direction in passes:
+            for strategy in chosen or strategies(ranks, heads[0]):
+                if direction == "backward" and strategy.startswith("passq"):
+                    continue  # forward alone
+                if direction == "forward" and strategy == "burst":
+                    continue  # ring
+                yield (f"--heads {heads[0]} --kv-heads {heads[1]} --mask {mask} --pass {direction} --seq {seq} "
+                       f"--kernel cuda --schedule {strategy}")
+
+
+def read_runs(file):
+    return [json.loads(line) for line in file.read_text().splitlines() if line.startswith("{")]
+
+
+GRIDS = ["ring", "attention2d --grid 4x4", "attention2d-overlap --grid 4x4", "mesh --grid 4x4", "usp --ulysses 4"]
+
+
+class Slices:
+    def __init__(self, options):
+        self.program, self.hosts, self.results = options.program, options.hosts, Path(options.results)
+        self.gpus, self.share, self.rate = options.gpus, options.share, options.rate
+        self.ends = time.time() + options.seconds
+        self.results.mkdir(parents=True, exist_ok=True)
+
+    def run(self, ranks, network, rate, arguments, limit, out):
+        """attnsim on so many slices; what it prints on standard output is appended to the file `out`."""
+        limit = int(min(limit, self.ends - time.time()))
+        if limit < 8:
+            print(f"no time left: {ranks} on {network}, {out}", file=sys.stderr)
+            return
+        command = [self.hosts, "--hosts", str(ranks), "--link", f"{rate} Gb/s", "--mtu", "9000", "--burst", str(BURST_US), "--offload",
+                   *NETWORKS[network][0](rate), "slices", "--gpus", str(self.gpus), "--share", str(self.share),
+                   "--time-out", str(limit), self.program, *arguments]
+        begun = time.time()
+        with open(self.results / "log.txt", "ab") as log, open(self.results / out, "ab") as output:
+            code = subprocess.run(command, stdout=output, stderr=log).returncode
+            line = f"{time.time() - begun:.0f} s, exit {code}: {ranks} on {network} at {rate} Gb/s, {out}\n"
+            log.write(line.encode())
+        print(line, end="", file=sys.stderr, flush=True)
+
+    def validate(self, ranks, network, rate, name, lines, limit):
+        out = f"{network}-{ranks}-{rate:g}.{name}.jsonl"
+        if (self.results / out).exists():
+            return
+        (self.results / "cases.partial").write_text("\n".join(lines) + "\n")
+        self.run(ranks, network, rate,
+                 ["validate", self.cluster(ranks, network, rate), "--transport", "nccl", "--times-only", "--repeats", "2",
+                  "--time-out", "20", "--cases", str(self.results / "cases.partial")], limit, out)
+
+    def cluster(self, ranks, network, rate):
+        """The cluster file of what `run` builds. A link's rate is a little higher than what messages see, as a rested link
+        passes a burst at once."""
+        file = self.results / f"{network}-{ranks}-{rate:g}.yaml"
+        profile = "profile.yaml" if (self.results / "profile.yaml").exists() else "prior.yaml"
+        file.write_text(f"name: {ranks}-slices-{network}\ndevice: {(self.results / profile).resolve()}\nnodes: {ranks}\ndevices_per_node: 1\n"
+                        f"nics: {{per_node: 1, bandwidth: {rate * 125 * PAYLOAD * 1.02:.1f} MB/s, latency: 5 us}}\n"
+                        f"{NETWORKS[network][1]}\n")
+        return str(file)
+
+    def prior(self):
+        """The card's shipped profile as a slice: fewer multiprocessors, two channels."""
+        file = self.results / "prior.yaml"
+        if file.exists():
+            return
+        cards = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
+        card = "h200-sxm5" if "H200" in cards else "h100-sxm5"
+        text = (ROOT / "topologies" / "devices" / f"{card}.yaml").read_text()
+        # MPS gives whole pairs of multiprocessors: 8 of 132 at 6 %, 14 at 12 %.
+        processors = max(2, int(self.share / 100 * 132 / 2 + 0.1) * 2)
+        text = re.sub(r"(?m)^multiprocessors: \d+", f"multiprocessors: {processors}", text)
+        text = re.sub(r"channels: \d+", "channels: 2", text)
+        file.write_text(re.sub(r"(?m)^name: .*", f"name: {card}-slice-{self.share}", text))
+
+    def rates(self):
+        for ranks, rates in ((16, (1, 0.5)), (8, (2, 1))):
+            for rate in rates:
+                lines = cases(ranks, "8K", (8, 8), ["full"], ["forward"], ["ring", "allgather"])
+                self.validate(ranks, "star", rate, "rates", lines, 25)
+
+    def honest_rate(self, ranks):
+        """The highest rate at which a ring that only communicates reaches 94 % of the links; else the lowest tried."""
+        lowest = self.rate
+        for rate in sorted((float(f.name.split("-")[2].rsplit(".", 2)[0]) for f in self.results.glob(f"star-{ranks}-*.rates.jsonl")),
+                           reverse=True):
+            for run in read_runs(self.results / f"star-{ranks}-{rate:g}.rates.jsonl"):
+                if run["predicted"]["schedule"] == "ring":
+                    reached = run["predicted"]["bytes_sent_per_rank"]["max"] / min(run["durations_s"]["forward"])
+                    print(f"{ranks} at {rate:g} Gb/s: a ring reaches {reached / (rate * 125e6):.2f}", file=sys.stderr)
+                    if reached > 0.94 * rate * 125e6:
+                        return rate
+            lowest = rate
+        return lowest
+
+    def measure(self):
+        for ranks, kinds, limit in ((2, "kernel,memory,transfer,overlap", 85), (16, "transfer", 50)):
+            if not (self.results / f"fit{ranks}.json").exists():
+                self.run(ranks, "star", self.rate,
+                         ["measure", "--quick", "--seconds", str(limit), "--kinds", kinds, "--kernels", "cuda", "--largest",
+                          "64" if ranks == 2 else "16", "--out", str(self.results / f"fit{ranks}.json"), "--held-out",
+                          str(self.results / f"held_out{ranks}.json")], limit + 30, "measure.txt")
+
+    def first(self):
+        self.validate(16, "star", self.rate, "first", [*cases(16, "12K", (8, 8)), *cases(16, "64K", (8, 1), ["full"])], 210)
+        self.validate(8, "star", self.rate, "first", cases(8, "12K", (8, 4)), 50)
+        self.validate(4, "star", self.rate, "first", cases(4, "8K", (8, 8)), 40)
+        self.validate(16, "tree", self.rate, "first", cases(16, "12K", (8, 8), ["full"], chosen=GRIDS), 50)
+
+    def second(self):
+        rate = self.honest_rate(16)
+        self.validate(16, "star", rate, "second", cases(16, "10K", (6, 6), ["causal"]), 70)
+        self.validate(8, "star", self.honest_rate(8), "second", cases(8, "10K", (12, 4), ["causal"]), 40)
+        self.validate(16, "tree", rate, "second", cases(16, "8K", (4, 4), ["full"], chosen=GRIDS), 30)
+        self.validate(16, "slow", rate, "second", cases(16, "8K", (6, 6), ["causal"], chosen=GRIDS), 30)
+
+    def speedup(self):
+        rate = self.honest_rate(16)
+        for part in (1, 0.5, 0.25):
+            self.validate(16, "star", part * rate, "speedup", cases(16, "12K", (8, 8), ["causal"], chosen=GRIDS), 45)
+
+    def third(self):
+        self.validate(4, "star", self.rate, "second", cases(4, "24K", (6, 2), ["full"]), 30)
+        self.validate(16, "star", self.honest_rate(16), "third", cases(16, "40K", (12, 2), ["full"]), 70)
+
+    def compare(self):
+        for file in self.results.glob("fit*.json"):
+            data = json.loads(file.read_text())
+            data["points"] = [p for p in data["points"] if p["kind"] != "transfer" or p["bytes"] >= SMALLEST_FIT]
+            (self.results / f"large_{file.name}").write_text(json.dumps(data))
+        fits = [f"{self.results}/large_fit{n}.json@{self.cluster(n, 'star', self.rate)}" for n in (2, 16)
+                if (self.results / f"large_fit{n}.json").exists()]
+        (self.results / "profile.yaml").unlink(missing_ok=True)
+        with open(self.results / "compared.txt", "w") as out:
+            subprocess.run([self.program, "calibrate", "--device", self.results / "prior.yaml", "--measurements", *fits,
+                            "--out", self.results / "profile.yaml"], stdout=out, stderr=out)
+            for file in sorted(self.results.glob("*.jsonl")):
+                name, step, _ = file.name.rsplit(".", 2)
+                network, ranks, rate = name.split("-")
+                out.write(f"{file.name}\n")
+                out.flush()
+                subprocess.run([self.program, "compare", self.cluster(int(ranks), network, float(rate)), file,
+                                "--points", file.with_suffix(".csv")], stdout=out, stderr=out)
+        print((self.results / "compared.txt").read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("program", "hosts", "results"):
+        parser.add_argument(name)
+    parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "compare"])
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice")
+    parser.add_argument("--rate", type=float, default=2.0, help="Gb/s of a link")
+    parser.add_argument("--seconds", type=float, default=560, help="for all of it")
+    options = parser.parse_args()
+    slices = Slices(options)
+    slices.prior()
+    for step in options.steps:
+        getattr(slices, step)()
+
+
+main()
