@@ -22,6 +22,9 @@ MEASURED = Path("reproduce/measured")
 # Sockets are as fast as the machine's processors copy: a file a machine.
 CLUSTER = {"kernels": "tests/gpu/two-h100.yaml", "nvlink": "tests/gpu/two-h100.yaml",
            "host_memory": "tests/gpu/two-h100-host-memory.yaml", "sockets": "tests/gpu/two-h200-sockets.yaml"}
+# NETWORK-RANKS-Gb/s of tests/gpu/slices.py.
+SLICES = sorted(f.stem for f in (ROOT / MEASURED / "slices").glob("*.yaml"))
+CLUSTER |= {name: f"{MEASURED}/slices/{name}.yaml" for name in SLICES}
 
 
 @dataclass
@@ -29,6 +32,7 @@ class study:
     folder: str
     device: str
     transports: tuple[str, ...]
+    multiprocessors: int = 0  # of a slice; 0: all
     points: list = field(default_factory=list)
     named_right: dict = field(default_factory=dict)
 
@@ -36,7 +40,7 @@ class study:
         """Fits to one set of files, predicts the other."""
         with tempfile.TemporaryDirectory() as scratch:
             profile = f"{scratch}/profile.yaml"
-            call(program, "calibrate", "--device", self.device, "--quiet", "--out", profile,
+            call(program, "calibrate", "--device", self.prior(scratch), "--quiet", "--out", profile,
                  "--measurements", *self.files("fit_{}.json"))
             held_out = [*self.files("held_out_{}.json"), *self.files("schedules_{}.jsonl")]
             result = json.loads(call(program, "compare", CLUSTER["nvlink"], *held_out, "--device", profile,
@@ -44,6 +48,15 @@ class study:
             self.csv = Path(scratch, "points.csv").read_text()
         self.points, self.named_right = result["points"], result["fastest_named_right"]
         return self
+
+    def prior(self, scratch):
+        """A slice has fewer multiprocessors than its card, and two channels."""
+        if not self.multiprocessors:
+            return self.device
+        text = (ROOT / "topologies/devices" / f"{self.device}.yaml").read_text()
+        text = re.sub(r"(?m)^multiprocessors: \d+", f"multiprocessors: {self.multiprocessors}", text)
+        Path(scratch, "slice.yaml").write_text(re.sub(r"channels: \d+", "channels: 2", text))
+        return f"{scratch}/slice.yaml"
 
     def files(self, pattern):
         for transport in self.transports:
@@ -91,8 +104,11 @@ def others(what):
 MOVED = ("transfers", "collectives")
 
 
+def of_cluster(*names):
+    return lambda what: what.startswith(tuple(f"{name}: " for name in names))
+
+
 def measured(h100, h200, again):
-    of_cluster = lambda name: lambda what: what.startswith(f"{name}: ")
     rows = [
         ("H100: attention kernels (ours, cuDNN 9.19)", h100.errors("kernels")),
         ("H100: memory operations", h100.errors("memory")),
@@ -122,6 +138,48 @@ def measured(h100, h200, again):
         "",
         f"Where the fastest two schedules differ by more than 3 %, the fastest was named right in {right} problems.",
     ])
+
+
+def sliced(slices):
+    on = lambda *names: slices.errors("schedules", where=of_cluster(*(f"slices-{n}" for n in names)))
+    rows = [
+        ("a slice: attention kernels", slices.errors("kernels")),
+        ("two slices: transfers and collectives of 1 MiB and more", slices.errors(*MOVED)),
+        ("4 slices at 2 Gb/s: schedules", on("star-4-2")),
+        ("16 slices at 0.25 to 1 Gb/s: schedules", on("star-16-0.25", "star-16-0.5", "star-16-1")),
+        ("16 slices, a 4:1 tree at 1 Gb/s", on("tree-16-1")),
+        ("16 slices at 1 Gb/s, one link at half of it", on("slow-16-1")),
+        ("8 slices at 1 and 2 Gb/s, all cores busy", on("star-8-1", "star-8-2")),
+        ("refused now, the cores do not carry it: 16 slices at 2 to 4 Gb/s, 8 at 4 and 6, 4 at 6 and 10",
+         on("star-16-2", "star-16-3", "star-16-4", "tree-16-2", "star-8-4", "star-8-6", "star-4-6", "star-4-10")),
+    ]
+    return "\n".join([
+        "| held out | points | median error | 95 % below | in the 90 % interval |",
+        "|---|---:|---:|---:|---:|",
+        *(f"| {title} | {len(e.points)} | {e.quantile(0.5):.1f} % | {e.quantile(0.95):.1f} % | {e.inside():.0f} % |"
+          for title, e in rows),
+        "",
+        speedups(slices),
+    ])
+
+
+def speedups(slices):
+    """Of a ring's time on 16 slices, causal mask, 12K tokens, 8 heads, by rate and pass."""
+    times = {}
+    for p in slices.points:
+        found = re.fullmatch(r"slices-star-16-([\d.]+): .*--mask causal --pass (\w+) --seq 12K --kernel cuda --schedule (\S+).*", p["what"])
+        if found and float(found[1]) <= 1:
+            times[float(found[1]), found[2], found[3]] = (p["predicted_s"], p["measured_s"])
+    names = ("attention2d", "attention2d-overlap", "mesh", "usp")
+    lines = ["| Gb/s | pass | " + " | ".join(f"{n}, measured (predicted)" for n in names) + " |", "|---:|---|" + "---:|" * len(names)]
+    for rate, direction in sorted({key[:2] for key in times}, key=lambda k: (k[0], k[1] != "forward")):
+        ring = times[rate, direction, "ring"]
+        cells = []
+        for name in names:
+            other = times.get((rate, direction, name))
+            cells.append(f"{ring[1] / other[1]:.2f} ({ring[0] / other[0]:.2f})" if other else "")
+        lines.append(f"| {rate:g} | {direction} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def long(series):
@@ -230,9 +288,10 @@ def main():
     studies = [study("h100", "h100-sxm5", ("kernels",)).run(program),
                study("h200", "h200-sxm5", every).run(program),
                study("h200-again", "h200-sxm5", every).run(program)]
+    slices = study("slices", "h200-sxm5", SLICES, multiprocessors=8).run(program)
     figures = published(program)
     made = {"README.md": {"summary": summary(*studies[:2], figures)},
-            "docs/trust.md": {"measured": measured(*studies), "published": figures.table()},
+            "docs/trust.md": {"measured": measured(*studies), "slices": sliced(slices), "published": figures.table()},
             "docs/steps.md": {"steps": steps(figures)},
             "docs/explained.md": {"headlines": headlines(program)}}
     stale = []
@@ -246,7 +305,7 @@ def main():
         elif after != before:
             stale.append(page)
     if asked.write:
-        for s in studies:
+        for s in (*studies, slices):
             (ROOT / MEASURED / s.folder / "points.csv").write_text(s.csv)
     if stale:
         sys.exit(f"{' and '.join(stale)}: other errors: run again with --write")

@@ -312,8 +312,7 @@ int device_count() {
 }
 
 backend_options options_of(const device_options& o) {
-  // Each rank keeps its own thread and one of NCCL's busy, and through sockets the kernel's: eight ranks that spun on 16
-  // cores were a third slower than predicted, sixteen that did not were on time.
+  // A rank that spins keeps a core busy, one of NCCL's threads another, and sockets the kernel's.
   const bool enough_cores =
       3 * o.local_ranks <= static_cast<int>(std::thread::hardware_concurrency());
   return {.device = o.local_rank % device_count(),

@@ -6,11 +6,12 @@
 
 PROGRAM: attnsim with CUDA and NCCL; HOSTS: attnsim-hosts. A step whose files are in RESULTS is not done again:
     rates     a ring of 4, 8 and 16 hosts by the rate of their links: what the hosts' TCP carries
-    measure   kernels and memory of a slice, transfers of 2 and 16: fit*.json, held_out*.json
+    measure   kernels and memory of a slice, transfers of two: fit2.json, held_out2.json
     first     runs that the model may learn from: NETWORK-RANKS-RATE.first.jsonl
     second    runs of other shapes and networks, held out
     speedup   ring, attention2d, mesh and usp on 16 by bandwidth
-Here, without GPUs: `slices.py PROGRAM - RESULTS compare` fits profile.yaml and writes compared.txt and points.csv.
+    third     more shapes, held out
+    publish   the files that reproduce/trust.py reads
 Needs root, iproute2 and ethtool."""
 
 import argparse
@@ -111,8 +112,7 @@ class Slices:
         """The cluster file of what `run` builds. A link's rate is a little higher than what messages see, as a rested link
         passes a burst at once."""
         file = self.results / f"{network}-{ranks}-{rate:g}.yaml"
-        profile = "profile.yaml" if (self.results / "profile.yaml").exists() else "prior.yaml"
-        file.write_text(f"name: {ranks}-slices-{network}\ndevice: {(self.results / profile).resolve()}\nnodes: {ranks}\ndevices_per_node: 1\n"
+        file.write_text(f"name: slices-{file.stem}\ndevice: {(self.results / 'prior.yaml').resolve()}\nnodes: {ranks}\ndevices_per_node: 1\n"
                         f"nics: {{per_node: 1, bandwidth: {rate * 125 * PAYLOAD * 1.02:.1f} MB/s, latency: 5 us}}\n"
                         f"{NETWORKS[network][1]}\n")
         return str(file)
@@ -152,12 +152,11 @@ class Slices:
         return lowest
 
     def measure(self):
-        for ranks, kinds, limit in ((2, "kernel,memory,transfer,overlap", 85), (16, "transfer", 50)):
-            if not (self.results / f"fit{ranks}.json").exists():
-                self.run(ranks, "star", self.rate,
-                         ["measure", "--quick", "--seconds", str(limit), "--kinds", kinds, "--kernels", "cuda", "--largest",
-                          "64" if ranks == 2 else "16", "--out", str(self.results / f"fit{ranks}.json"), "--held-out",
-                          str(self.results / f"held_out{ranks}.json")], limit + 30, "measure.txt")
+        if not (self.results / "fit2.json").exists():
+            self.run(2, "star", self.rate,
+                     ["measure", "--quick", "--seconds", "85", "--kinds", "kernel,memory,transfer,overlap", "--kernels", "cuda",
+                      "--largest", "64", "--out", str(self.results / "fit2.json"), "--held-out",
+                      str(self.results / "held_out2.json")], 115, "measure.txt")
 
     def first(self):
         self.validate(16, "star", self.rate, "first", [*cases(16, "12K", (8, 8)), *cases(16, "64K", (8, 1), ["full"])], 210)
@@ -181,32 +180,27 @@ class Slices:
         self.validate(4, "star", self.rate, "second", cases(4, "24K", (6, 2), ["full"]), 30)
         self.validate(16, "star", self.honest_rate(16), "third", cases(16, "40K", (12, 2), ["full"]), 70)
 
-    def compare(self):
-        for file in self.results.glob("fit*.json"):
-            data = json.loads(file.read_text())
+    def publish(self):
+        """What reproduce/trust.py reads, in RESULTS/published: no timelines, no messages that bursts hide."""
+        folder = self.results / "published"
+        folder.mkdir(exist_ok=True)
+        for file in self.results.glob("*.jsonl"):
+            name = file.name.rsplit(".", 2)[0]
+            with open(folder / f"schedules_{name}.jsonl", "a") as out:
+                for run in read_runs(file):
+                    run.pop("timelines", None)
+                    out.write(json.dumps(run, separators=(",", ":")) + "\n")
+        for kind in ("fit", "held_out"):
+            data = json.loads((self.results / f"{kind}2.json").read_text())
             data["points"] = [p for p in data["points"] if p["kind"] != "transfer" or p["bytes"] >= SMALLEST_FIT]
-            (self.results / f"large_{file.name}").write_text(json.dumps(data))
-        fits = [f"{self.results}/large_fit{n}.json@{self.cluster(n, 'star', self.rate)}" for n in (2, 16)
-                if (self.results / f"large_fit{n}.json").exists()]
-        (self.results / "profile.yaml").unlink(missing_ok=True)
-        with open(self.results / "compared.txt", "w") as out:
-            subprocess.run([self.program, "calibrate", "--device", self.results / "prior.yaml", "--measurements", *fits,
-                            "--out", self.results / "profile.yaml"], stdout=out, stderr=out)
-            for file in sorted(self.results.glob("*.jsonl")):
-                name, step, _ = file.name.rsplit(".", 2)
-                network, ranks, rate = name.split("-")
-                out.write(f"{file.name}\n")
-                out.flush()
-                subprocess.run([self.program, "compare", self.cluster(int(ranks), network, float(rate)), file,
-                                "--points", file.with_suffix(".csv")], stdout=out, stderr=out)
-        print((self.results / "compared.txt").read_text())
+            (folder / f"{kind}_star-2-{self.rate:g}.json").write_text(json.dumps(data, separators=(",", ":")))
 
 
 def main():
     parser = argparse.ArgumentParser()
     for name in ("program", "hosts", "results"):
         parser.add_argument(name)
-    parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "compare"])
+    parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "publish"])
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice")
     parser.add_argument("--rate", type=float, default=2.0, help="Gb/s of a link")

@@ -33,7 +33,8 @@ TEST(slice_request, has_links_that_the_cores_carry) {
   EXPECT_ERROR(
       check({.share = 6},
             {.hosts = 4, .link = bandwidth(25e6), .other_links = {{3, bandwidth(625e6)}}}, 16),
-      input_error, "link: '625.0 MB/s': at most 500.0 MB/s a host, which 16 cores carry for 4 hosts");
+      input_error,
+      "link: '625.0 MB/s': at most 500.0 MB/s a host, which 16 cores carry for 4 hosts");
 }
 
 /// A stand-in for NVIDIA's program on PATH, where there is no GPU: what ranks get does not depend on it.
