@@ -44,19 +44,14 @@ TEST(predict, json_repeats_the_problem) {
   const std::string asked =
       "p5 --nodes 1 --seq 16K --model mistral-7b --window 1K --documents 8K*2 --pass forward "
       "--format json --quiet";
-  const auto expected = json{{"seq", 16384},
-                             {"padding", 0},
-                             {"prefix", 0},
-                             {"kv_seq", 0},
-                             {"batch", 1},
-                             {"heads", 32},
-                             {"kv_heads", 8},
-                             {"head_dim", 128},
-                             {"mask", "causal"},
-                             {"window", 1024},
-                             {"documents", {8192, 8192}},
-                             {"dtype", "bf16"},
-                             {"pass", "forward"}};
+  const auto expected = json{{"seq", 16384},      {"padding", 0},
+                             {"prefix", 0},       {"kv_seq", 0},
+                             {"batch", 1},        {"heads", 32},
+                             {"kv_heads", 8},     {"head_dim", 128},
+                             {"v_head_dim", 128}, {"mask", "causal"},
+                             {"window", 1024},    {"latent", false},
+                             {"sinks", false},    {"documents", {8192, 8192}},
+                             {"dtype", "bf16"},   {"pass", "forward"}};
   EXPECT_EQ(json::parse(run_program("predict " + asked).output)["problem"], expected);
   const auto plan = json::parse(run_program("plan --schedules ring " + asked).output);
   EXPECT_EQ(plan["problem"], expected);

@@ -17,9 +17,9 @@ ask::grouped_batch two_plans() {
 TEST(dynamic_group_views, a_row_a_way) {
   EXPECT_EQ(to_table(two_plans()),
             "3 documents of 48 tokens in all, at most 8 a rank, on 4 ranks\n"
-            "context parallel  micro-batches  groups            ranks busy     time\n"
-            "4                             2  2 of 4                 100 %  6.000 s\n"
-            "dynamic                       2  2 of 1, 1 of 4          88 %  4.000 s\n"
+            "context parallel  micro-batches          groups  ranks busy     time\n"
+            "               4              2          2 of 4       100 %  6.000 s\n"
+            "         dynamic              2  2 of 1, 1 of 4        88 %  4.000 s\n"
             "attention alone: 1.50 times as fast with dynamic groups\n");
 }
 

@@ -50,7 +50,8 @@ TEST(figure_views, json_of_a_prediction) {
       R"("bottleneck":{"kind":"nvlink","name":"a->b","share":0.5},"feasible":true,)"
       R"("warnings":["one","two"],)"
       R"("problem":{"seq":160,"padding":0,"prefix":0,"kv_seq":0,"batch":2,"heads":8,"kv_heads":4,)"
-      R"("head_dim":128,"mask":"causal","window":64,"documents":[96,64],"dtype":"bf16",)"
+      R"("head_dim":128,"v_head_dim":128,"mask":"causal","window":64,"latent":false,)"
+      R"("sinks":false,"documents":[96,64],"dtype":"bf16",)"
       R"("pass":"forward"}})");
 }
 

@@ -23,14 +23,14 @@ TEST(layer_plan_views, a_row_a_kind_and_the_sum) {
   auto plans = two_kinds();
   EXPECT_EQ(to_table(plans),
             "layers  of them  schedule   grid  tokens  placement   time a layer\n"
-            "full          2  ring       8x1   zigzag  node-major       3.000 s\n"
-            "window        4  allgather  8x1   zigzag  node-major       1.000 s\n"
-            "6 layers: 10.000 s\n");
+            "full          2  ring        8x1  zigzag  node-major       3.000 s\n"
+            "window        4  allgather   8x1  zigzag  node-major       1.000 s\n"
+            "6 layers: 10.00 s\n");
   plans.kinds[1].unbound.chosen = {.schedule = "halo", .rows = 8, .cols = 1};
   plans.kinds[1].unbound.chosen.tokens = token_layout::contiguous;
   plans.kinds[1].unbound.time = seconds(0.5);
   EXPECT_TRUE(to_table(plans).ends_with(
-      "6 layers: 10.000 s\n8.000 s with tokens as each kind likes them (full: ring 8x1, zigzag "
+      "6 layers: 10.00 s\n8.000 s with tokens as each kind likes them (full: ring 8x1, zigzag "
       "tokens, node-major, window: halo 8x1, contiguous tokens, node-major), without what moves "
       "them between layers\n"))
       << to_table(plans);
