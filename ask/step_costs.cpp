@@ -282,14 +282,23 @@ part_times step_costs::run(const std::vector<layer_operation>& list, int copies,
   return p.run();
 }
 
-part_times step_costs::layers(pass_kind pass, int count, beside data, double scale) const {
+part_times step_costs::row_of(const std::vector<layer_operation>& list, int count, beside data,
+                              double scale) const {
   constexpr int simulated = 4;
-  const auto list =
-      pass == pass_kind::forward ? forward_operations(setting_) : backward_operations(setting_);
   if (count <= simulated) return run(list, count, data, scale);
   const auto all = run(list, simulated, data, scale);
   const auto steady = all + -1 * run(list, simulated - 1, data, scale);
   return all + (count - simulated) * steady;
+}
+
+part_times step_costs::layers(pass_kind pass, int count, beside data, double scale) const {
+  auto list =
+      pass == pass_kind::forward ? forward_operations(setting_) : backward_operations(setting_);
+  const auto as_asked = row_of(list, count, data, scale);
+  if (!setting_.overlaps_tensor) return as_asked;
+  for (auto& op : list) op.in_pieces = false;
+  const auto whole = row_of(list, count, data, scale);
+  return sum_of(whole) < sum_of(as_asked) ? whole : as_asked;
 }
 
 part_times step_costs::loss(pass_kind pass) const {

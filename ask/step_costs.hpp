@@ -61,7 +61,8 @@ class step_costs {
   step_costs(const cluster&, const layer_setting&, sharding, const attention_cost&, known_parts&);
   step_costs(const step_costs&) = delete;
 
-  /// Of so many layers in a row, with attention `scale` times as long.
+  /// Of so many layers in a row, with attention `scale` times as long. Exchanges of tensor ranks that may overlap do where that
+  /// is faster: pieces of few tokens are not.
   part_times layers(pass_kind, int count, beside, double scale = 1) const;
   part_times loss(pass_kind) const;
   part_times embedding(pass_kind) const;
@@ -77,6 +78,7 @@ class step_costs {
   class program;
 
   part_times run(const std::vector<layer_operation>&, int copies, beside, double scale) const;
+  part_times row_of(const std::vector<layer_operation>&, int count, beside, double scale) const;
   double local(const layer_operation&) const;
   const group_transfer& transfer(collective_kind, rank_group) const;
 

@@ -171,8 +171,9 @@ std::vector<step_field> all_rows() {
        row<&step_question::dtype, parse_step_type>(
            "dtype", "bf16, or fp8-linear: products of layers in fp8, attention in bf16", "bf16",
            choices_of<step_type>),
-       on_off<&step_question::tensor_overlap>(
-           "tp-overlap", "collectives of tensor-parallel ranks in pieces beside the products"),
+       on_off<&step_question::tensor_overlap>("tp-overlap",
+                                              "collectives of tensor-parallel ranks in pieces "
+                                              "beside the products, where that is faster"),
        on_off<&step_question::eager>(
            "eager", "elementwise operations one by one, as a framework without a compiler"),
        row<&step_question::expert_skew, parse_skew>(

@@ -64,6 +64,18 @@ TEST(step_costs, tensor_exchange_is_exposed_unless_it_overlaps) {
   EXPECT_LT(at(pieces.layers(pass_kind::forward, 1, {}), step_part::tensor), 0.6 * exchange);
 }
 
+TEST(step_costs, few_tokens_are_exchanged_whole_though_they_may_overlap) {
+  const auto c = read_cluster("dgx-h100", {.nodes = 1});
+  known_parts known(c);
+  auto s = llama2_on({.tensor = 8});
+  s.tokens = 256;
+  auto overlapped = s;
+  overlapped.overlaps_tensor = true;
+  const step_costs plain(c, s, sharding::none, {}, known),
+      pieces(c, overlapped, sharding::none, {}, known);
+  EXPECT_EQ(pieces.layers(pass_kind::forward, 8, {}), plain.layers(pass_kind::forward, 8, {}));
+}
+
 TEST(step_costs, gathers_hide_behind_the_layer_before) {
   const auto c = read_cluster("dgx-h100", {.nodes = 1});
   known_parts known(c);
