@@ -188,8 +188,14 @@ const field table[] = {
     row<&question::heads, parse_size>("heads", field_group::attention, "query heads (default 32)"),
     row<&question::kv_heads, parse_size>("kv-heads", field_group::attention,
                                          "key and value heads (default: as many as heads)"),
-    row<&question::head_dim, parse_size>("head-dim", field_group::attention,
-                                         "elements of a head (default 128)"),
+    {"head-dim", field_group::attention,
+     "elements of a head (default 128), or as 192/128 of keys and of values", "",
+     [](question& q, const text& t) {
+       const auto slash = t.find('/');
+       q.head_dim = parse_size(t.substr(0, slash));
+       if (slash != text::npos) q.v_head_dim = parse_size(t.substr(slash + 1));
+     },
+     [](const question& q) { return written(q.head_dim); }},
     row<&question::v_head_dim, parse_size>(
         "v-head-dim", field_group::attention,
         "elements of a head of values and outputs, where keys and queries have another number"),

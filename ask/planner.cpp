@@ -345,6 +345,7 @@ void keep_promising(std::vector<candidate>& sorted, const plan_request& request)
   const seconds limit = sorted.front().estimate * request.slack;
   std::map<std::tuple<std::string, int, int, int, int>, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
+  std::map<std::pair<int, int>, std::size_t> of_one_place;
   std::size_t kept = 0;
   std::erase_if(sorted, [&](candidate& one) {
     const auto& s = one.chosen;
@@ -353,7 +354,8 @@ void keep_promising(std::vector<candidate>& sorted, const plan_request& request)
     const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
     const bool close = one.estimate <= limit && kept < request.most;
     const bool keep = first_of_schedule || (among_grid && (close || kept < request.least));
-    kept += keep;
+    const bool one_call = s.rows * s.cols * s.ulysses == 1;  // whatever the schedule
+    kept += keep && (!one_call || ++of_one_place[{one.data_parallel, s.tensor_parallel}] == 1);
     one.in_detail = close || request.ranks <= few_ranks;
     return !keep;
   });

@@ -317,6 +317,15 @@ TEST(question, takes_mask_and_window_of_the_model_unless_given) {
                "layer: 'window': expected a model that has such layers");
 }
 
+TEST(question, reads_head_dimensions_of_keys_and_values_at_once) {
+  question q{.sequence = 4096};
+  set(q, "head-dim", "192/128");
+  EXPECT_EQ(problem_of(q, 1).head_dim, 192);
+  EXPECT_EQ(problem_of(q, 1).v_head_dim, 128);
+  EXPECT_ERROR(set(q, "head-dim", "192/"), input_error,
+               "head-dim: '192/': expected a whole number of at least 1, such as 8, 128K or 1M");
+}
+
 TEST(question, takes_head_dimensions_and_sinks_of_the_model_unless_given) {
   question q{.sequence = 4096, .model = "deepseek-v3"};
   EXPECT_EQ(problem_of(q, 1).head_dim, 192);
