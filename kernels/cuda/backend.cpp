@@ -11,6 +11,7 @@
 #include "kernels/argument_checks.hpp"
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/gpu.hpp"
+#include "model/error.hpp"
 
 namespace attnsim::kernels::cuda {
 namespace {
