@@ -75,7 +75,9 @@ void set_interval(const placed_schedule& i, pass_prediction& p) {
                          p.exposed_communication * communication_uncertainty(i);
   const auto of_host = i.on().host.uncertainty;
   p.low = std::max(device - uncertain, p.host * (1 - of_host));
-  p.high = std::max(p.time, device) + uncertain + p.host * of_host;
+  const bool for_long = i.chosen().start == run_start::in_sequence;
+  const auto throttled = p.compute * (for_long ? i.on().device.uncertainty.sustained : 0);
+  p.high = std::max(p.time, device) + uncertain + throttled + p.host * of_host;
 }
 
 /// A framework's host launches: the pass takes longer than the device by itself, of which everything else is said.

@@ -38,9 +38,11 @@ std::string tflops(const flop_rate* begin, std::size_t count) {
 }
 
 std::string text(const kernel_table& t) {
+  const auto heads = t.heads.size() == 1 ? std::to_string(t.heads.front())
+                                         : fmt::format("[{}]", fmt::join(t.heads, ", "));
   std::string result = fmt::format(
       "      - {{pass: {}, mask: {}, head_dim: {}, heads: {},\n         ",
-      t.pass == pass_kind::forward ? "forward" : "backward", name_of(t.mask), t.head_dim, t.heads);
+      t.pass == pass_kind::forward ? "forward" : "backward", name_of(t.mask), t.head_dim, heads);
   if (t.square) {
     return result + fmt::format("square: {},\n         tflops: {}}}\n", sizes(t.rows),
                                 tflops(t.rates.data(), t.rates.size()));
@@ -70,9 +72,9 @@ std::string text(const key_split& s) {
 }
 
 std::string text(const kernel_profile& k) {
-  std::string result =
-      fmt::format("  - name: {}\n    source: {}\n    occupancy: {{forward: {}, backward: {}}}\n",
-                  k.name, quoted(k.source), text(k.scheduling), text(k.backward_scheduling));
+  std::string result = fmt::format(
+      "  - name: {}\n    source: {}\n    basis: {}\n    occupancy: {{forward: {}, backward: {}}}\n",
+      k.name, quoted(k.source), name_of(k.basis), text(k.scheduling), text(k.backward_scheduling));
   if (k.boost != 1) result += fmt::format("    boost: {:.4g}\n", k.boost);
   if (k.staircase) result += "    staircase: true\n";
   if (k.split.present()) result += fmt::format("    key_split: {}\n", text(k.split));
@@ -96,20 +98,24 @@ std::string ramp_text(std::string_view name, const message_ramp& r) {
 
 std::string pair_text(const transport_profile& t) {
   return fmt::format(
-             "{{collective_efficiency: {:.4g}, all_reduce_efficiency: {:.4g}, collective_latency: "
+             "{{basis: {}, collective_efficiency: {:.4g}, all_reduce_efficiency: {:.4g}, "
+             "collective_latency: "
              "{}",
-             t.collective_efficiency, t.all_reduce_efficiency, text(t.collective_latency)) +
+             name_of(t.basis), t.collective_efficiency, t.all_reduce_efficiency,
+             text(t.collective_latency)) +
          ramp_text("collective_ramp", t.collective_ramp) +
          ramp_text("all_reduce_ramp", t.all_reduce_ramp) + "}";
 }
 
 std::string text(const transport_profile& t) {
   std::string result = fmt::format(
-      "{{efficiency: {:.4g}, one_way_efficiency: {:.4g}, collective_efficiency: {:.4g},\n"
+      "{{basis: {}, efficiency: {:.4g}, one_way_efficiency: {:.4g}, collective_efficiency: "
+      "{:.4g},\n"
       "      all_reduce_efficiency: {:.4g}, latency: {}, collective_latency: {}, step_latency: "
       "{}, channels: {}",
-      t.efficiency, t.one_way_efficiency, t.collective_efficiency, t.all_reduce_efficiency,
-      text(t.latency), text(t.collective_latency), text(t.step_latency), t.channels);
+      name_of(t.basis), t.efficiency, t.one_way_efficiency, t.collective_efficiency,
+      t.all_reduce_efficiency, text(t.latency), text(t.collective_latency), text(t.step_latency),
+      t.channels);
   if (t.crowding > 0) result += fmt::format(", crowding: {:.4g}", t.crowding);
   if (t.shared_efficiency > 0)
     result += fmt::format(", shared_efficiency: {:.4g}", t.shared_efficiency);
@@ -156,8 +162,13 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
       text(d.idle_start.launch), text(d.idle_start.launch_communication),
       text(d.idle_start.graph_launch));
   if (d.uncertainty.compute > 0 && d.uncertainty.communication > 0) {
-    result += fmt::format("uncertainty: {{compute: {:.3g}, communication: {:.3g}}}\n",
-                          d.uncertainty.compute, d.uncertainty.communication);
+    const auto memory =
+        d.uncertainty.memory > 0 ? fmt::format("memory: {:.3g}, ", d.uncertainty.memory) : "";
+    const auto sustained = d.uncertainty.sustained > 0
+                               ? fmt::format("sustained: {:.3g}, ", d.uncertainty.sustained)
+                               : "";
+    result += fmt::format("uncertainty: {{compute: {:.3g}, {}{}communication: {:.3g}}}\n",
+                          d.uncertainty.compute, sustained, memory, d.uncertainty.communication);
   }
   result += "transports:\n";
   for (const auto kind :

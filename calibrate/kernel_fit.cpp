@@ -32,6 +32,7 @@ class kernel_fits {
     constexpr std::size_t enough = 6;
     for (const auto& [name, families] : all) {
       auto& kernel = f_.kernel(name);
+      kernel.basis = basis::measured;
       kernel.laws.clear();
       kernel.tables.clear();
       for (const auto& [pass_and_dim, by_kind] : families) {
@@ -88,7 +89,7 @@ class kernel_fits {
     for (const int tile : {64, 128, 192, 256}) {
       for (const int slots : {1, 2}) {
         for (const double grouped : searched(shared, {0, 1})) {
-          for (const double uneven : searched(causal, {0.5, 0, 0.25, 1})) {
+          for (const double uneven : searched(causal, {0.5, 0, 0.25, 1, 1.5, 2})) {
             for (const double diagonal : searched(causal, {0, -0.5, 0.5})) {
               auto tried = fit_laws(members, {.tile = tile,
                                               .slots = slots,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/error.hpp"
 
@@ -32,17 +33,22 @@ void fit_memory(fitting& f) {
     names.push_back(describe(p));
   });
   if (points.size() < 3) return f.kept("memory efficiency, kernel launch", "no memory operations");
-  const auto cache = static_cast<double>(f.profile().cache.value());
+  const auto& device = f.profile();
+  const auto beyond = [&](const auto& p) {
+    const byte_count traffic(static_cast<std::int64_t>(p.first));
+    return static_cast<double>(device.beyond_cache(traffic).value());
+  };
   const auto in_cache =
-      std::count_if(points.begin(), points.end(), [&](const auto& p) { return p.first <= cache; });
+      std::count_if(points.begin(), points.end(), [&](const auto& p) { return beyond(p) == 0; });
   Eigen::MatrixXd a =
       Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(points.size()), in_cache > 0 ? 3 : 2);
   Eigen::VectorXd b(a.rows());
   for (Eigen::Index i = 0; i < a.rows(); ++i) {
-    const auto& [bytes, time] = points[static_cast<std::size_t>(i)];
+    const auto& point = points[static_cast<std::size_t>(i)];
     a(i, 0) = 1;
-    a(i, bytes <= cache ? 2 : 1) = bytes / f.profile().memory_bandwidth.value();
-    b[i] = time;
+    a(i, 1) = beyond(point) / device.memory_bandwidth.value();
+    if (in_cache > 0) a(i, 2) = (point.first - beyond(point)) / device.memory_bandwidth.value();
+    b[i] = point.second;
   }
   const auto fit = robust_fit(a, b);
   const double efficiency = 1 / fit.parameters[1];
@@ -57,6 +63,11 @@ void fit_memory(fitting& f) {
   f.fitted("memory efficiency", fmt::format("{:.3f}", efficiency), points.size(),
            ", residuals " + percent(fit.deviation));
   fit_delta(f, deltas);
+  std::vector<double> sizes;
+  for (const double r : fit.residuals) sizes.push_back(std::abs(r));
+  f.profile().uncertainty.memory = interval_of(sizes);
+  f.fitted("uncertainty of memory operations", percent(f.profile().uncertainty.memory),
+           points.size());
   if (in_cache > 0) {
     f.profile().cache_bandwidth = f.profile().memory_bandwidth * (1 / fit.parameters[2]);
     f.fitted("cache bandwidth", to_string(f.profile().cache_bandwidth),

@@ -110,7 +110,10 @@ double uncertainty_of(const measured_point& point, const cluster& c) {
   struct {
     const cluster& on;
     double operator()(const kernel_point&) const { return on.device.uncertainty.compute; }
-    double operator()(const memory_point&) const { return on.device.uncertainty.compute; }
+    double operator()(const memory_point&) const {
+      const auto& u = on.device.uncertainty;
+      return u.memory > 0 ? u.memory : u.compute;
+    }
     double operator()(const transfer_point& p) const {
       return on.device.communication_uncertainty(flow_of(p, on).transport);
     }

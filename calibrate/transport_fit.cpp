@@ -35,6 +35,7 @@ class transport_fits {
     double per_byte = 0;   ///< seconds, on links of full efficiency
     double time = 0;
     bool steady = false;  ///< seen several times, half of them within three tenths
+    double spread = 0;    ///< of its rounds: within it are nine of ten, relative to their median
     std::string name;
   };
 
@@ -47,6 +48,22 @@ class transport_fits {
   static bool is_steady(const measurement& m) {
     const auto& times = m.samples.at("time_s");
     return times.size() >= 3 && quantile(times, 0.75) - quantile(times, 0.25) < 0.3 * median(times);
+  }
+
+  static double spread_of(const measurement& m) {
+    std::vector<double> off;
+    for (const double t : m.samples.at("time_s")) off.push_back(std::abs(t / m.median() - 1));
+    return quantile(off, 0.9);
+  }
+
+  /// Half-width of a 90 % interval around a median of three rounds, which spread as those of most transfers do.
+  static double noise_of(const std::vector<transfer_row>& rows) {
+    std::vector<double> spreads;
+    for (const auto& r : rows) {
+      if (r.spread > 0) spreads.push_back(r.spread);
+    }
+    const double of_a_median = 1.25 / std::sqrt(3.0);
+    return spreads.empty() ? 0 : of_a_median * median(spreads);
   }
 
   /// An all-reduce that is faster than a ring can be goes to `set_aside` where that is given: it was none.
@@ -87,8 +104,10 @@ class transport_fits {
         if (!p || p->channels > 0 || p->at_once > 1 || p->also > 0 || p->bytes == 0 ||
             m.rounds() == 0)
           continue;
+        const auto before = rows.size();
         add_row(rows, kind, *p, bare, m.median(), is_steady(m),
                 fmt::format("{}: {}", set.file, describe(*p)));
+        if (rows.size() > before) rows.back().spread = spread_of(m);
       }
     }
     for (const auto& log : f_.logs) add_log(rows, kind, log);
@@ -135,6 +154,7 @@ class transport_fits {
   void fit_transport(link_kind kind) {
     const auto where = fmt::format("transports.{}", name_of(kind));
     auto rows = rows_of(kind);
+    const auto all_rows = rows;
     const auto middle = std::stable_partition(rows.begin(), rows.end(),
                                               [](const auto& r) { return r.rounds == 0; });
     std::vector<transfer_row> messages(rows.begin(), middle), rings(middle, rows.end());
@@ -165,7 +185,8 @@ class transport_fits {
           "raises; all-gather and reduce-scatter keep the prior's rate: measure them");
     }
     if (!residuals_.empty()) {
-      t.uncertainty = interval_of(residuals_);
+      t.basis = basis::measured;
+      t.uncertainty = std::hypot(interval_of(residuals_), noise_of(all_rows));
       f_.fitted(where + ".uncertainty", percent(t.uncertainty), residuals_.size());
     }
     f_.transfer_residuals.insert(f_.transfer_residuals.end(), residuals_.begin(), residuals_.end());

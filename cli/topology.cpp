@@ -1,3 +1,5 @@
+#include "ask/bases.hpp"
+
 #include <fmt/format.h>
 
 #include <map>
@@ -98,6 +100,12 @@ std::string route_table(const network& net) {
   return table.str();
 }
 
+std::string basis_table(const cluster& c) {
+  text_table table({"figures", "basis"});
+  for (const auto& one : ask::bases_of(c)) table.add({one.figures, one.basis});
+  return table.str();
+}
+
 void show(const ask::question& q, const std::string& svg, bool quiet) {
   check_files({{"--svg", svg}}, files_of(q));
   const auto c = ask::cluster_of(q);
@@ -112,6 +120,7 @@ void show(const ask::question& q, const std::string& svg, bool quiet) {
     fmt::print("\n{}\nbisection bandwidth: {}, {} a device\n", route_table(c.network),
                to_string(formats::bisection(c)), to_string(formats::bisection(c) / half));
   }
+  fmt::print("\n{}", basis_table(c));
   warn(c, quiet);
 }
 

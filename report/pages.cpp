@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ask/bases.hpp"
 #include "formats/topology.hpp"
 #include "report/candidates.hpp"
 #include "report/chart.hpp"
@@ -26,7 +27,8 @@ page head(const char* what, const cluster& c, const prediction& p) {
                     {"sent", fmt::format("{} a rank at most", to_string(p.most_bytes_sent))},
                     {"memory",
                      fmt::format("{} of {}", to_string(p.peak_memory), to_string(c.device.memory))},
-                    {"devices", fmt::format("{} x {}", c.devices(), c.device.name)}},
+                    {"devices", fmt::format("{} x {}", c.devices(), c.device.name)},
+                    {"figures", ask::text_of(ask::bases_of(c, p))}},
           .warnings = p.warnings};
 }
 

@@ -26,13 +26,16 @@ bool is_odd(double size) {
 kernel_profile without(kernel_profile kernel, bool left_out) {
   for (auto& table : kernel.tables) {
     std::vector<double> sizes;
+    std::vector<std::int64_t> heads;
     std::vector<flop_rate> rates;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       if (is_odd(table.rows[i]) == left_out) continue;
       sizes.push_back(table.rows[i]);
+      heads.push_back(static_cast<std::int64_t>(table.heads_of(i)));
       rates.push_back(table.rates[i]);
     }
     table.rows = table.cols = sizes;
+    table.heads = heads;
     table.rates = rates;
   }
   return kernel;

@@ -18,6 +18,11 @@ constexpr name_table<link_kind, 4> link_kinds{{
     {link_kind::host_memory, "host-memory"},
     {link_kind::network, "network"},
 }};
+constexpr name_table<basis, 3> bases{{
+    {basis::assumed, "assumed"},
+    {basis::published, "published"},
+    {basis::measured, "measured"},
+}};
 constexpr name_table<block_scheduling, 2> block_schedulings{{
     {block_scheduling::persistent, "persistent"},
     {block_scheduling::waves, "waves"},
@@ -26,6 +31,10 @@ constexpr name_table<pass_kind, 2> measured_passes{{
     {pass_kind::forward, "forward"},
     {pass_kind::backward, "backward"},
 }};
+
+basis read_basis(const config_node& node, basis otherwise = basis::assumed) {
+  return node.has("basis") ? node.get_as("basis", parse_basis) : otherwise;
+}
 
 double read_share(const config_node& node, std::string_view key, double fallback) {
   const auto share = node.get<double>(key, fallback);
@@ -70,10 +79,11 @@ message_ramp read_ramp(const config_node& node, std::string_view key, message_ra
 /// A ring of two, of the transport for rings of many.
 std::shared_ptr<const transport_profile> read_pair(const config_node& node,
                                                    transport_profile transport) {
-  node.allow_only({"collective_efficiency", "all_reduce_efficiency", "collective_latency",
+  node.allow_only({"basis", "collective_efficiency", "all_reduce_efficiency", "collective_latency",
                    "collective_ramp", "all_reduce_ramp"});
   const bool own_rate = node.has("collective_efficiency"), own_ramp = node.has("collective_ramp");
   auto& t = transport;
+  t.basis = read_basis(node, t.basis);
   t.collective_efficiency = read_share(node, "collective_efficiency", t.collective_efficiency);
   t.all_reduce_efficiency = read_share(
       node, "all_reduce_efficiency", own_rate ? t.collective_efficiency : t.all_reduce_efficiency);
@@ -85,7 +95,8 @@ std::shared_ptr<const transport_profile> read_pair(const config_node& node,
 }
 
 transport_profile read_transport(const config_node& node, int multiprocessors) {
-  node.allow_only({"efficiency",
+  node.allow_only({"basis",
+                   "efficiency",
                    "one_way_efficiency",
                    "collective_efficiency",
                    "all_reduce_efficiency",
@@ -106,6 +117,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
                    "uncertainty",
                    "pair"});
   transport_profile transport;
+  transport.basis = read_basis(node);
   transport.efficiency = read_share(node, "efficiency", 1);
   transport.one_way_efficiency = read_share(node, "one_way_efficiency", transport.efficiency);
   transport.crowding = node.get<double>("crowding", 0);
@@ -152,19 +164,34 @@ void read_rates(const config_node& list, std::size_t count, flop_rate peak,
   }
 }
 
+/// One number, or one a size of a square table.
+std::vector<std::int64_t> read_heads(const config_node& node, std::size_t sizes, bool square) {
+  if (!node.has("heads") || !node.at("heads").is_sequence()) return {node.get_integer("heads", 1)};
+  const auto items = node.at("heads").items();
+  if (!square || items.size() != sizes)
+    node.at("heads").fail("", fmt::format("expected one number{}",
+                                          square ? fmt::format(", or {}, one a size", sizes) : ""));
+  std::vector<std::int64_t> heads;
+  for (const auto& item : items) {
+    heads.push_back(item.as<std::int64_t>());
+    if (heads.back() < 1) item.fail("", "expected at least 1");
+  }
+  return heads;
+}
+
 kernel_table read_table(const config_node& node, flop_rate peak) {
   node.allow_only({"pass", "mask", "head_dim", "heads", "square", "rows", "cols", "tflops"});
   kernel_table table;
   table.pass = node.get_as("pass", [](auto text) { return find_value(measured_passes, text); });
   table.mask = node.get_as("mask", parse_mask);
   table.head_dim = node.get_integer("head_dim", 1);
-  table.heads = node.get_integer("heads", 1);
   table.square = node.has("square");
   if (table.square && (node.has("rows") || node.has("cols"))) {
     node.fail("square", "expected either square, or rows and cols");
   }
   table.rows = read_sizes(node, table.square ? "square" : "rows");
   table.cols = table.square ? table.rows : read_sizes(node, "cols");
+  table.heads = read_heads(node, table.rows.size(), table.square);
   const auto rates = node.at("tflops");
   if (table.square) {
     read_rates(rates, table.rows.size(), peak, table.rates);
@@ -224,11 +251,12 @@ key_split read_split(const config_node& node) {
 }
 
 kernel_profile read_kernel(const config_node& node, flop_rate peak) {
-  node.allow_only(
-      {"name", "source", "occupancy", "boost", "staircase", "key_split", "laws", "tables"});
+  node.allow_only({"name", "source", "basis", "occupancy", "boost", "staircase", "key_split",
+                   "laws", "tables"});
   kernel_profile kernel;
   kernel.name = node.get<std::string>("name");
   kernel.source = node.get_text("source");
+  kernel.basis = read_basis(node);
   read_scheduling(node, kernel);
   kernel.boost = read_factor(node, "boost");
   kernel.staircase = node.get<bool>("staircase", false);
@@ -273,8 +301,11 @@ idle_start_profile read_idle_start(const config_node& node) {
 }
 
 uncertainty_profile read_uncertainty(const config_node& node) {
-  node.allow_only({"compute", "communication"});
-  return {read_share(node, "compute", 1), read_share(node, "communication", 1)};
+  node.allow_only({"compute", "sustained", "memory", "communication"});
+  return {.compute = read_share(node, "compute", 1),
+          .sustained = node.has("sustained") ? read_share(node, "sustained", 1) : 0,
+          .memory = node.has("memory") ? read_share(node, "memory", 1) : 0,
+          .communication = read_share(node, "communication", 1)};
 }
 
 void read_memory(const config_node& node, device_profile& device) {
@@ -336,6 +367,13 @@ std::vector<int> version_of(std::string_view kernel) {
 
 }  // namespace
 
+std::string_view name_of(basis b) {
+  return find_name(bases, b);
+}
+basis parse_basis(std::string_view text) {
+  return find_value(bases, text);
+}
+
 std::string_view name_of(link_kind kind) {
   return find_name(link_kinds, kind);
 }
@@ -365,8 +403,14 @@ double transport_profile::limited(double share, bandwidth link) const {
 }
 
 seconds device_profile::memory_time(byte_count traffic, int calls) const {
-  return calls * kernel_launch +
-         traffic / (traffic <= cache ? cache_bandwidth : memory_bandwidth * memory_efficiency);
+  const auto far = beyond_cache(traffic), near = traffic - far;
+  return calls * kernel_launch + far / (memory_bandwidth * memory_efficiency) +
+         (near > byte_count() ? near / cache_bandwidth : seconds());
+}
+
+byte_count device_profile::beyond_cache(byte_count traffic) const {
+  if (traffic <= cache) return {};
+  return std::min(traffic, (traffic - cache) * 2);
 }
 
 seconds device_profile::delta_time(byte_count traffic) const {

@@ -16,6 +16,12 @@ namespace attnsim {
 
 class config_node;
 
+/// Where figures are from.
+enum class basis { assumed, published, measured };
+
+std::string_view name_of(basis);
+basis parse_basis(std::string_view text);  ///< throws std::invalid_argument that lists the names
+
 /// Measured rates of one kernel for one pass, mask and head dimension, over block shapes. Rates count the useful
 /// operations only: 4 (forward) or 10 (backward) x visible pairs x heads x batch x head_dim, half the square under a
 /// causal mask.
@@ -23,11 +29,16 @@ struct kernel_table {
   pass_kind pass = pass_kind::forward;
   mask_kind mask = mask_kind::full;
   std::int64_t head_dim = 128;
-  std::int64_t heads = 0;    ///< batch x query heads of the measurement
+  std::vector<std::int64_t>
+      heads;  ///< batch x query heads of the measurement: one, or one a size of a square table
   std::vector<double> rows;  ///< ascending; the same as cols for `square` tables
   std::vector<double> cols;  ///< ascending
   bool square = false;  ///< measured at rows = cols only: rates[i] belongs to rows[i] x cols[i]
   std::vector<flop_rate> rates;  ///< rows.size() x cols.size(), row-major, unless square
+
+  double heads_of(std::size_t size) const {
+    return static_cast<double>(heads.size() == 1 ? heads.front() : heads[size]);
+  }
 };
 
 /// A kernel's time under a mask from its thread blocks, which all take a tile of rows (forward) or columns (backward) of one head and
@@ -78,6 +89,7 @@ enum class block_scheduling {
 struct kernel_profile {
   std::string name;
   std::string source;
+  attnsim::basis basis = attnsim::basis::assumed;
   block_scheduling scheduling = block_scheduling::waves;
   block_scheduling backward_scheduling = block_scheduling::waves;
   double boost = 1;        ///< its time in the tables over that after an idle start
@@ -124,6 +136,7 @@ class message_ramp {
 /// How NCCL moves data over one kind of link. A message of n bytes takes
 ///   latency + ramp of n + n / rate,   rate = efficiency x link bandwidth
 struct transport_profile {
+  attnsim::basis basis = attnsim::basis::assumed;
   double efficiency = 1;          ///< share of the link bandwidth that a large send/recv reaches
   double one_way_efficiency = 1;  ///< the same where nothing comes the other way
   /// In an all-to-all a device serves all its peers at once; its bytes weigh on its own PCIe link peers^crowding times.
@@ -185,6 +198,8 @@ std::string_view unversioned(std::string_view kernel);
 /// Relative half-widths of a 90 % interval around what the profile predicts.
 struct uncertainty_profile {
   double compute = 0;        ///< of kernel times
+  double sustained = 0;      ///< and how much longer, at a card's power limit
+  double memory = 0;         ///< of memory operations alone; zero: as compute
   double communication = 0;  ///< of exposed communication
 };
 
@@ -215,8 +230,11 @@ struct device_profile {
   const transport_profile& transport(link_kind kind) const {
     return transports[static_cast<int>(kind)];
   }
-  /// Of calls that read and write so many bytes together and compute next to nothing.
+  /// Of calls that read and write so many bytes together and compute next to nothing, again and again: what exceeds the cache
+  /// pushes out as much that would have been read from it, so that twice the excess comes from the memory.
   seconds memory_time(byte_count traffic, int calls = 1) const;
+  /// Of such traffic, what comes from the memory.
+  byte_count beyond_cache(byte_count traffic) const;
   /// The same of one that computes delta.
   seconds delta_time(byte_count traffic) const;
   /// Factor on the time of a kernel while communication over such links runs beside it.
@@ -250,15 +268,16 @@ struct device_profile {
 ///   kernel_launch: 4 us
 ///   communication_slowdown: 1.1
 ///   idle_start: {launch: 6 us, launch_communication: 60 us, graph_launch: 20 us}
-///   uncertainty: {compute: 0.1, communication: 0.25}
+///   uncertainty: {compute: 0.1, communication: 0.25, sustained: 0.08, memory: 0.2}
 ///   transports:
-///     nvlink: {efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
+///     nvlink: {basis: measured, efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1,
 ///              pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
 ///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none
 ///   kernels:
 ///   - name: fa3
 ///     source: where the table is from
+///     basis: published                 # or measured, assumed
 ///     occupancy: persistent            # or {forward: persistent, backward: waves}
 ///     boost: 1.05
 ///     staircase: false
@@ -268,6 +287,7 @@ struct device_profile {
 ///        row: 0 ns, uneven: 0.5, diagonal: 0.5}
 ///     tables:
 ///     - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [1024, 2048], tflops: [400, 500]}
+///     - {pass: forward, mask: causal, head_dim: 128, heads: [64, 32], square: [1024, 2048], tflops: [300, 450]}
 ///     - {pass: backward, mask: full, head_dim: 128, heads: 32, rows: [512, 1024], cols: [512], tflops: [[300], [350]]}
 device_profile read_device(const config_node&);
 

@@ -7,11 +7,12 @@
 namespace attnsim {
 
 host_profile read_host(const config_node& root) {
-  root.allow_only({"name", "source", "attention", "attention_backward", "merge", "add", "copy",
-                   "exchange", "exchanged_tensor", "all_gather", "reduce_scatter", "all_to_all",
-                   "slowdown", "uncertainty"});
+  root.allow_only({"name", "source", "basis", "attention", "attention_backward", "merge", "add",
+                   "copy", "exchange", "exchanged_tensor", "all_gather", "reduce_scatter",
+                   "all_to_all", "slowdown", "uncertainty"});
   host_profile host{.name = root.get<std::string>("name"),
                     .source = root.get_text("source"),
+                    .basis = root.has("basis") ? root.get_as("basis", parse_basis) : basis::assumed,
                     .attention = root.get<seconds>("attention"),
                     .attention_backward = root.get<seconds>("attention_backward"),
                     .merge = root.get<seconds>("merge"),

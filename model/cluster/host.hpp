@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "model/cluster/device.hpp"
 #include "model/units.hpp"
 
 namespace attnsim {
@@ -17,6 +18,7 @@ class config_node;
 struct host_profile {
   std::string name;  ///< empty: no host, launches take no time
   std::string source;
+  attnsim::basis basis = attnsim::basis::assumed;
   seconds attention;           ///< one kernel call
   seconds attention_backward;  ///< the same, delta included
   seconds merge;  ///< of a partial output by a framework's operations (merge_kind::unfused)
@@ -31,11 +33,12 @@ struct host_profile {
   double uncertainty = 0;  ///< relative half-width of a 90 % interval around the sum of all calls
 };
 
-/// Reads a profile; throws input_error for unknown keys and missing values. Only `source`, `slowdown` and `uncertainty` may be
-/// left out:
+/// Reads a profile; throws input_error for unknown keys and missing values. Only `source`, `basis`, `slowdown` and
+/// `uncertainty` may be left out:
 ///
 ///   name: example
 ///   source: where the numbers are from
+///   basis: measured              # or published; else they are assumed
 ///   attention: 16 us
 ///   ...                          # each time above under its name
 ///   slowdown: 2

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "model/cluster/rings.hpp"
@@ -41,8 +42,8 @@ class stage_builder {
  public:
   explicit stage_builder(const cluster& c) : cluster_(c), sums_(c.network) {}
 
-  /// A message that moves `weight` bytes for every byte of the flow.
-  void add_message(int from, int to, double weight) {
+  /// A message that moves `weight` bytes for every byte of the flow; the latency of its links.
+  seconds add_message(int from, int to, double weight) {
     path_.clear();
     cluster_.network.route(from, to, path_);
     seconds latency;
@@ -52,6 +53,7 @@ class stage_builder {
     }
     slowest_hop_ = std::max(slowest_hop_, latency);
     kind_ = std::max(kind_, transport_of(cluster_.network, path_));
+    return latency;
   }
 
   const attnsim::network& network() const { return cluster_.network; }
@@ -220,18 +222,22 @@ std::vector<collective_flow> pairs_flows(const cluster& c, const device_groups& 
 collective_flow tree_flow(const cluster& c, const std::vector<int>& devices, double bytes) {
   stage_builder stage(c);
   const auto channels = tree_channels(c.network, devices);
-  int depth = 0;
+  const double share = 1 / static_cast<double>(channels.size());
+  int deepest = 0;
+  seconds longest;
   for (const auto& tree : channels) {
-    depth = std::max(depth, tree.depth);
+    std::map<int, seconds> from_root;  // of the links, by device
     for (const auto& [child, parent] : tree.edges) {
-      stage.add_message(child, parent, 1.0 / static_cast<double>(channels.size()));
-      stage.add_message(parent, child, 1.0 / static_cast<double>(channels.size()));
+      const auto up = stage.add_message(child, parent, share);
+      const auto down = stage.add_message(parent, child, share);
+      from_root[child] = from_root[parent] + up + down;
+      longest = std::max(longest, from_root[child]);
     }
+    deepest = std::max(deepest, tree.depth);
   }
   const auto& t = stage.transport();
-  const auto steps = 2.0 * static_cast<double>(depth);
   return stage.finish(
-      {t.collective_latency + steps * (t.step_latency + stage.slowest_hop()), t.all_reduce_ramp},
+      {t.collective_latency + 2.0 * deepest * t.step_latency + longest, t.all_reduce_ramp},
       t.all_reduce_efficiency, t.collective_shared_efficiency, bytes);
 }
 

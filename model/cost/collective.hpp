@@ -5,7 +5,8 @@
 //   stage   messages                                     latency                       bytes per rank
 //   ring    each rank to the next, on every channel      start + steps x step          what it sends
 //   pairs   each rank to every other, at once            start                         what it sends
-//   tree    up and down the edges of every channel       start + 2 depth x step        the buffer
+//   tree    up and down the edges of every channel       start + 2 depth x step +      the buffer
+//                                                        links of the longest path
 // (an all-to-all's bytes weigh more on the PCIe links of devices whose transport is crowded by many peers: device.hpp)
 // where a step costs the transport's step latency and the links of the slowest hop: a ring moves at
 // the pace of its slowest link. A tree pipelines pieces of the buffer; filling the pipe is left out.

@@ -14,9 +14,10 @@ constexpr double tile = 128;  ///< rows (forward) or columns (backward) of one t
 constexpr double row_share = 0.65;
 constexpr double last_step = 0.25;   ///< part of a step over which a further one comes in
 constexpr double waves_in_step = 6;  ///< after so many, thread blocks no longer end together
-/// Mean tiles of a triangle that a multiprocessor waits at the end of a kernel of waves, whose blocks start in a fixed order: as
-/// FlashAttention-2's laws on H200 have it (device.hpp, kernel_law: uneven). Persistent kernels deal tiles out by length.
-constexpr double last_tiles = 1;
+/// Mean tiles of a triangle that a multiprocessor waits at the end of a kernel of waves, whose blocks start in the order of their
+/// rows: the longest of the last head starts when all others are nearly done, and takes two mean ones. So FlashAttention-2's laws
+/// on H200 have it (device.hpp, kernel_law: uneven). Persistent kernels deal tiles out by length.
+constexpr double last_tiles = 2;
 
 /// A call as the kernel's loops see it.
 struct loop_nest {
@@ -116,7 +117,7 @@ double rate_by_square(const kernel_table& table, const loop_nest& loops, double 
           ? std::min(row_share * loop_time(sides, measured, 0), row_time(table, on.device))
           : 0;
   const auto of_tile = [&](std::size_t i) {
-    const loop_nest square{sides[i], sides[i], static_cast<double>(table.heads)};
+    const loop_nest square{sides[i], sides[i], table.heads_of(i)};
     return (measured(i) - a_row) * fill(square, table.mask, on);
   };
   const double tiles = loop_time(sides, of_tile, length) / fill(loops, mask, on);
@@ -124,13 +125,14 @@ double rate_by_square(const kernel_table& table, const loop_nest& loops, double 
 }
 
 /// A grid is read where as many tiles run in parallel, over all heads, as in the call; between its
-/// rows in log space. With fewer tiles than it holds, time follows the waves; with more, the tiles.
+/// rows in log space. With fewer tiles than it holds, time follows the waves; with more, the tiles. What the last tiles take is
+/// in its rates.
 double rate_by_grid(const kernel_table& table, const loop_nest& loops, double length,
                     mask_kind mask, const reading& on) {
   const bool transposed = table.pass == pass_kind::backward;
   const auto& outers = transposed ? table.cols : table.rows;
   const auto& lengths = transposed ? table.rows : table.cols;
-  const auto units = static_cast<double>(table.heads);
+  const auto units = table.heads_of(0);
   const auto rate_of = [&](std::size_t i) {
     const auto time_at = [&](std::size_t j) {
       const auto row = transposed ? j : i, col = transposed ? i : j;
@@ -145,9 +147,10 @@ double rate_by_grid(const kernel_table& table, const loop_nest& loops, double le
     const auto i = segment(outers, measured);
     rate = log_lerp(rate_of(i), rate_of(i + 1), log_weight(outers[i], outers[i + 1], measured));
   }
-  const double excess = parallel < measured
-                            ? waves(loops, mask, on) / waves({measured, length, units}, mask, on)
-                            : parallel / measured;
+  const reading dealt{on.device, block_scheduling::persistent};
+  const double excess = parallel < measured ? waves(loops, mask, dealt) /
+                                                  waves({measured, length, units}, mask, dealt)
+                                            : parallel / measured;
   return rate * loops.outer * loops.units / (measured * units * excess);
 }
 
@@ -204,18 +207,26 @@ double rate_of_side(const kernel_table& square, double side) {
   return side / loop_time(square.rows, measured, side);
 }
 
-/// How much faster triangles run than the largest measured one. What they lose to squares of their side, by tiles that are half
-/// idle or of unequal length, goes with the rows; of the time of a pair it is less, the longer the side. No call gets faster than
-/// squares of that side.
-double gain_of_long_triangle(const kernel_table& triangle, const kernel_table* square,
-                             double side) {
+/// A measured rate, had the heads filled the device.
+double filled_rate(const kernel_table& table, std::size_t size, const reading& on) {
+  const loop_nest loops{table.rows[size], table.rows[size], table.heads_of(size)};
+  return table.rates[size].value() / fill(loops, table.mask, on);
+}
+
+/// How much faster triangles run than the largest measured one. What they lose to squares of their side by tiles that are half
+/// idle goes with the rows; of the time of a pair it is less, the longer the side. What their last tiles lose goes with the heads
+/// (fill). No call gets faster than squares of that side.
+double gain_of_long_triangle(const kernel_table& triangle, const kernel_table* square, double side,
+                             const reading& on) {
   const double last = triangle.rows.back();
   if (!square || !triangle.square || !square->square || side <= last) return 1;
-  const double rate = triangle.rates.back().value();
-  const double lost = rate_of_side(*square, last) / rate - 1;
+  const double lost =
+      rate_of_side(*square, last) / filled_rate(triangle, triangle.rows.size() - 1, on) - 1;
   if (lost <= 0) return 1;
-  const auto fastest = std::max_element(triangle.rates.begin(), triangle.rates.end());
-  return std::max(1.0, rate_of_side(*square, side) / (1 + lost * last / side) / fastest->value());
+  double fastest = 0;
+  for (std::size_t i = 0; i < triangle.rows.size(); ++i)
+    fastest = std::max(fastest, filled_rate(triangle, i, on));
+  return std::max(1.0, rate_of_side(*square, side) / (1 + lost * last / side) / fastest);
 }
 
 /// Time of the whole rectangle (full) or of half of it (causal).
@@ -241,7 +252,7 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
             mask == mask_kind::causal && measured == mask
                 ? gain_of_long_triangle(table(head_dim),
                                         table_for(kernel, call.pass, mask_kind::full, head_dim),
-                                        loops.inner)
+                                        loops.inner, on)
                 : 1;
         const double rate = gain * rate_by(table(head_dim), loops, mask, on);
         return flop_count(operations_a_pair(call.pass, head_dim) * pairs) /
@@ -309,6 +320,38 @@ const kernel_law* law_for(const kernel_profile& kernel, const kernel_call& call,
   return best;
 }
 
+/// Laws of the sharings of K/V heads around a call's, and how far it is from the first to the second; one twice where it has a
+/// law of its own or is beyond all.
+struct neighbouring_laws {
+  const kernel_law* fewer;
+  const kernel_law* more;
+  double way = 0;
+
+  /// Of both, linear in the logarithm of the query heads of a K/V head.
+  seconds between(const auto& time_by) const {
+    return time_by(*fewer) + way * (time_by(*more) - time_by(*fewer));
+  }
+};
+
+neighbouring_laws laws_around(const kernel_profile& kernel, const kernel_call& call,
+                              mask_kind mask) {
+  const auto* nearest = law_for(kernel, call, mask);
+  neighbouring_laws found{nearest, nearest};
+  const double group = group_of(call);
+  for (const auto& law : kernel.laws) {
+    if (law.pass != call.pass || law.mask != nearest->mask || law.head_dim != nearest->head_dim)
+      continue;
+    if (law.group <= group && (found.fewer->group > group || law.group > found.fewer->group))
+      found.fewer = &law;
+    if (law.group >= group && (found.more->group < group || law.group < found.more->group))
+      found.more = &law;
+  }
+  const bool inside = found.fewer->group < group && group < found.more->group;
+  if (!inside) return {nearest, nearest};
+  found.way = log_weight(found.fewer->group, found.more->group, group);
+  return found;
+}
+
 /// But for the start, which does not grow with the head dimension.
 seconds time_by_law(const device_profile& device, const kernel_law& law, const kernel_call& call,
                     const loop_nest& loops, mask_kind mask) {
@@ -324,21 +367,23 @@ seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
     if (law.pass == call.pass) head_dims.insert(law.head_dim);
   }
   return masked_time(call, loops_of(call), [&](const auto& loops, mask_kind mask) {
-    const auto law = [&](std::int64_t head_dim) -> const kernel_law& {
+    const auto laws = [&](std::int64_t head_dim) {
       auto measured = call;
       measured.head_dim = measured.v_head_dim = head_dim;
-      return *law_for(kernel, measured, mask);
+      return laws_around(kernel, measured, mask);
     };
     const auto working = time_at_head_dim(
         head_dims, mean_head_dim(call),
         [&](std::int64_t head_dim) {
-          return time_by_law(device, law(head_dim), call, loops, mask);
+          return laws(head_dim).between(
+              [&](const auto& law) { return time_by_law(device, law, call, loops, mask); });
         },
         [&](std::int64_t head_dim) {
-          const auto& l = law(head_dim);
-          return l.token.value() / (l.tile * l.slots);
+          const auto& law = *laws(head_dim).fewer;
+          return law.token.value() / (law.tile * law.slots);
         });
-    return law_for(kernel, call, mask)->start + working;
+    return laws_around(kernel, call, mask).between([](const auto& law) { return law.start; }) +
+           working;
   });
 }
 

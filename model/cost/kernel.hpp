@@ -11,7 +11,7 @@
 //   loop     a tile's time is a fixed part and a part that grows with its loop: long loops reach
 //            the plateau. Rectangles and triangles of one mean loop length run at nearly one rate
 //   waves    tiles beyond a whole number per multiprocessor make it wait; fewer leave some idle. Triangles of a kernel of
-//            waves end a mean tile later: blocks start in a fixed order
+//            waves end by their longest tile later: blocks start in a fixed order, longest last
 //   beyond   the largest triangle, the rate approaches that of squares: what triangles lose goes with their rows
 //   mask     between a triangle and the rectangle around it, time is linear in the visible pairs
 //   rows     backward, rows take time of their own besides (delta, conversion of dQ), tiles or not: part of the fixed
@@ -24,7 +24,8 @@
 // largest or the peak.
 //
 // A kernel with a law (device.hpp, kernel_law) needs no table: its blocks' times add up. Between the masks it is read as
-// tables are, as are other head dimensions.
+// tables are, as are other head dimensions; between measured numbers of query heads of a K/V head time is linear in their
+// logarithm.
 //
 // Few query rows, at most those of a block, against many keys, where the kernel has a key_split (flash-decoding): the g query
 // heads of a K/V head share blocks, and keys are split while a split has `least` keys and multiprocessors are left:

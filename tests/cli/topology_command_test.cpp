@@ -16,6 +16,7 @@ namespace attnsim {
 namespace topology_command_test {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -242,6 +243,7 @@ TEST(show, draws_matrix_tiers_bisection_and_svg) {
   EXPECT_THAT(r.output, HasSubstr("gpu0            X    NV450"));
   EXPECT_THAT(r.output, HasSubstr("leaf -> spine"));
   EXPECT_THAT(r.output, HasSubstr("bisection bandwidth: 400.0 GB/s, 50.00 GB/s a device\n"));
+  EXPECT_THAT(r.output, ContainsRegex("nvlink +published, rings of two measured here\n"));
   EXPECT_THAT(read_all(svg), StartsWith("<svg "));
 }
 

@@ -134,6 +134,7 @@ TEST(read_device, kernel_tables) {
       "kernels:\n"
       "- name: a\n"
       "  source: s\n"
+      "  basis: published\n"
       "  occupancy: persistent\n"
       "  staircase: true\n"
       "  key_split: {efficiency: 0.9, rows: 32, least: 256, filling: 0.4, combine: 3 us, assumed: "
@@ -148,6 +149,8 @@ TEST(read_device, kernel_tables) {
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(kernel->name, "a");
   EXPECT_EQ(kernel->source, "s");
+  EXPECT_EQ(kernel->basis, basis::published);
+  EXPECT_EQ(device.kernel("b")->basis, basis::assumed);
   EXPECT_EQ(kernel->scheduling, block_scheduling::persistent);
   EXPECT_TRUE(kernel->staircase);
   EXPECT_EQ(kernel->split.efficiency, 0.9);
@@ -165,6 +168,43 @@ TEST(read_device, kernel_tables) {
   EXPECT_EQ(kernel->tables[1].rates[3], flop_rate(4e12));
   EXPECT_EQ(device.kernel("b")->scheduling, block_scheduling::waves);
   EXPECT_ERROR(device.kernel("c"), input_error, "kernel: 'c': expected one of: a, b");
+}
+
+TEST(read_device, heads_of_a_table) {
+  const auto heads_of = [](const std::string& heads, const std::string& sizes) {
+    const auto device =
+        read(required +
+             "kernels:\n- {name: a, tables: [{pass: forward, mask: full, head_dim: 128, heads: " +
+             heads + ", " + sizes + "}]}\n");
+    return device.kernels.front().tables.front().heads;
+  };
+  const std::string square = "square: [8, 16], tflops: [40, 50]",
+                    grid = "rows: [8, 16], cols: [8], tflops: [[40], [50]]";
+  EXPECT_EQ(heads_of("4", square), (std::vector<std::int64_t>{4}));
+  EXPECT_EQ(heads_of("[4, 2]", square), (std::vector<std::int64_t>{4, 2}));
+  EXPECT_ERROR(
+      heads_of("[4]", square), input_error,
+      "d.yaml:6: kernels[0].tables[0].heads: '[...]': expected one number, or 2, one a size");
+  EXPECT_ERROR(heads_of("[4, 0]", square), input_error,
+               "d.yaml:6: kernels[0].tables[0].heads[1]: '0': expected at least 1");
+  EXPECT_ERROR(heads_of("[4, 2]", grid), input_error,
+               "d.yaml:6: kernels[0].tables[0].heads: '[...]': expected one number");
+}
+
+TEST(read_device, where_its_figures_are_from) {
+  const auto device = read(required +
+                           "uncertainty: {compute: 0.1, sustained: 0.05, communication: 0.2}\n"
+                           "transports:\n"
+                           "  nvlink: {basis: published, pair: {basis: measured}}\n"
+                           "  pcie: {basis: measured, pair: {collective_efficiency: 0.5}}\n");
+  EXPECT_EQ(device.transport(link_kind::nvlink).basis, basis::published);
+  EXPECT_EQ(device.transport(link_kind::nvlink).pair->basis, basis::measured);
+  EXPECT_EQ(device.transport(link_kind::pcie).pair->basis, basis::measured);
+  EXPECT_EQ(device.transport(link_kind::network).basis, basis::assumed);
+  EXPECT_EQ(device.uncertainty.sustained, 0.05);
+  EXPECT_ERROR(
+      read(required + "transports: {nvlink: {basis: guess}}\n"), input_error,
+      "d.yaml:5: transports.nvlink.basis: 'guess': expected one of: assumed, published, measured");
 }
 
 TEST(kernel, without_its_version_is_the_newest) {

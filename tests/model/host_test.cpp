@@ -20,9 +20,11 @@ host_profile read(const std::string& text) {
 }
 
 TEST(read_host, a_time_a_call) {
-  const auto host = read("name: h\nsource: s\nslowdown: 2\nuncertainty: 0.5\n" + times);
+  const auto host =
+      read("name: h\nsource: s\nbasis: published\nslowdown: 2\nuncertainty: 0.5\n" + times);
   EXPECT_EQ(host.name, "h");
   EXPECT_EQ(host.source, "s");
+  EXPECT_EQ(host.basis, basis::published);
   EXPECT_EQ(host.slowdown, 2);
   EXPECT_EQ(host.uncertainty, 0.5);
   EXPECT_EQ(host.attention, parse<seconds>("1 us"));
@@ -44,8 +46,11 @@ TEST(read_host, refuses) {
                "h.yaml:2: slowdown: '0': expected above 0");
   EXPECT_ERROR(read("name: h\nuncertainty: -1\n" + times), input_error,
                "h.yaml:2: uncertainty: '-1': expected at least 0");
+  EXPECT_EQ(read("name: h\n" + times).basis, basis::assumed);
+  EXPECT_ERROR(read("name: h\nbasis: guess\n" + times), input_error,
+               "h.yaml:2: basis: 'guess': expected one of: assumed, published, measured");
   EXPECT_ERROR(read("name: h\nsend: 1 us\n" + times), input_error,
-               "h.yaml:2: send: unknown key; expected one of: name, source, attention, "
+               "h.yaml:2: send: unknown key; expected one of: name, source, basis, attention, "
                "attention_backward, merge, add, copy, exchange, exchanged_tensor, all_gather, "
                "reduce_scatter, all_to_all, slowdown, uncertainty");
 }
