@@ -37,8 +37,8 @@ struct validate_flags {
   ask::question cluster;  ///< the fields of the cluster
   case_flags run;
   output_flags output;
-  std::string transport = "inprocess", emulate = "none", repeats = "3", time_out = "60", timelines,
-              trace, cases, report;
+  std::string transport = "inprocess", emulate = "none", repeats, time_out = "60", timelines, trace,
+              cases, report;
   bool times_only = false;
 };
 
@@ -82,6 +82,16 @@ ordered_json measured_of(const validation& v) {
           {"peak_memory_bytes", peak}};
 }
 
+ordered_json runs_of(const validation& v) {
+  ordered_json all;
+  for (const auto& p : v.passes) {
+    all[std::string(name_of(p.pass))] = {{"runs", p.durations.size()},
+                                         {"median_within", validate::median_within(p.durations)},
+                                         {"stopped_early", p.stopped_early}};
+  }
+  return all;
+}
+
 ordered_json parts_of(const validation& v) {
   auto parts = ordered_json::array();
   for (const auto& p : v.passes) {
@@ -98,7 +108,19 @@ ordered_json to_json(const validation& v, const prediction& predicted) {
           {"numerics", numerics_of(v)},
           {"predicted", cli::to_json(predicted)},
           {"measured", measured_of(v)},
+          {"runs", runs_of(v)},
           {"parts", parts_of(v)}};
+}
+
+/// How often each pass ran, and where that was not enough.
+std::string measured_text(const validation& v) {
+  std::string text;
+  for (const auto& p : v.passes) {
+    text += fmt::format("{}: median of {} runs, within {}{}\n", name_of(p.pass), p.durations.size(),
+                        percent(validate::median_within(p.durations)),
+                        p.stopped_early ? ": stopped early, give --repeats for more" : "");
+  }
+  return text;
 }
 
 std::string to_table(const validation& v) {
@@ -118,7 +140,7 @@ std::string to_table(const validation& v) {
     for (const auto& part : p.parts) add(fmt::format("{} {}", name_of(p.pass), part.name), part);
   }
   add("total", v.total);
-  return text + table.str();
+  return text + table.str() + measured_text(v);
 }
 
 ordered_json to_json(const schedule& program, const timeline& t) {
@@ -237,6 +259,11 @@ std::chrono::seconds time_out_of(const validate_flags& flags) {
   return std::chrono::seconds(parse_count("--time-out", flags.time_out));
 }
 
+validate::repeats_wanted repeats_of(const validate_flags& flags) {
+  if (flags.repeats.empty()) return {};
+  return {.runs = static_cast<int>(parse_count("--repeats", flags.repeats))};
+}
+
 run_setting setting_of(const case_flags& flags) {
   const auto& b = kernels::find_backend(flags.kernel);
   return {.kernel = b.profile_kernel,
@@ -278,7 +305,7 @@ validated run_case(const validate_flags& flags, const cluster& c, validate::tran
       .emulates = emulates,
       .mode = flags.run.graph ? validate::launch_mode::graph : validate::launch_mode::ahead,
       .checks = !flags.times_only,
-      .repeats = static_cast<int>(parse_count("--repeats", flags.repeats)),
+      .repeats = repeats_of(flags),
       .time_out = time_out_of(flags)};
   auto v = through ? validate::validate(request, *through) : validate::validate(request);
   return {setting, std::move(v), predict(c, run, setting, ranks)};
@@ -377,8 +404,10 @@ void add_validate(CLI::App& app) {
       ->add_option("--emulate", flags->emulate,
                    "none; waits: as long as CLUSTER's device would compute; both")
       ->capture_default_str();
-  command->add_option("--repeats", flags->repeats, "measured runs; the median counts")
-      ->capture_default_str();
+  command->add_option(
+      "--repeats", flags->repeats,
+      "measured runs; the median counts (default: 5 to 30, until the median is known "
+      "within 3 % or they have taken 5 s)");
   command
       ->add_option("--time-out", flags->time_out,
                    "seconds that an operation may wait for its peers")

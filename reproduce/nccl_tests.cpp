@@ -1,4 +1,4 @@
-// Plateaus of nccl-tests: the bus bandwidth of a large collective, the fastest of NCCL's algorithms.
+// nccl-tests: the bus bandwidth of a collective, the fastest of NCCL's algorithms; plateaus and mid-size messages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,15 +59,15 @@ double bus_bandwidth(const cluster& c, std::string_view operation, int ranks, do
   return fastest;
 }
 
-}  // namespace
-
-result nccl_tests() {
+/// `fitted_series`: of the figures that something was read off. `sized`: figures are named with their size.
+result bus_bandwidths(const std::string& table, const std::string& fitted_series, bool sized) {
   result r{.unit = "GB/s of bus bandwidth"};
-  for (const auto& row : published("nccl-tests")) {
+  for (const auto& row : published(table)) {
     const bool fitted = row.text("fitted") == "true";
     const auto c = cluster_of(row);
-    r.points.push_back({fitted ? "efficiencies read off" : "predicted",
-                        fmt::format("{} {}", row.text("machine"), row.text("operation")),
+    const auto size = sized ? " of " + to_string(byte_count(row.integer("bytes"))) : "";
+    r.points.push_back({fitted ? fitted_series : row.text_or("series", "predicted"),
+                        fmt::format("{} {}{}", row.text("machine"), row.text("operation"), size),
                         row.number("gbytes_per_s"),
                         bus_bandwidth(c, row.text("operation"),
                                       static_cast<int>(row.integer("ranks")), row.number("bytes")) /
@@ -78,6 +78,16 @@ result nccl_tests() {
       "all-reduce takes the faster of ring and tree; reduction in the switch (NVLS) is not "
       "modelled"};
   return r;
+}
+
+}  // namespace
+
+result nccl_tests() {
+  return bus_bandwidths("nccl-tests", "efficiencies read off", false);
+}
+
+result nccl_mid_sizes() {
+  return bus_bandwidths("nccl-mid-sizes", "ramps read off", true);
 }
 
 }  // namespace attnsim::reproduce

@@ -41,5 +41,6 @@ result nemo_steps();
 result torchtitan_steps();
 result megatron_steps();
 result headline_steps();
+result nccl_mid_sizes();
 
 }  // namespace attnsim::reproduce

@@ -117,6 +117,8 @@ constexpr study table[] = {
      "arXiv 2205.05198, table 5", megatron_steps},
     {"headline-steps", "the two papers' headline speedups as those of whole training steps",
      "arXiv 2503.15758 and 2512.20968: machines of the studies above", headline_steps},
+    {"nccl-mid-sizes", "NCCL collectives of 64 KiB to 64 MiB on A100, H100 and B200",
+     "publications named in reproduce/published/nccl-tests.csv", nccl_mid_sizes},
 };
 
 }  // namespace

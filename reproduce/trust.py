@@ -219,6 +219,9 @@ class published:
             ("torchtitan's steps on 8 H100, rates (one number fitted)", self.errors("torchtitan-steps", where=lambda s: s != "memory")),
             ("Megatron-LM's steps on 8 to 512 A100, tensor and pipeline parallel", self.errors("megatron-steps")),
             ("torchtitan's steps on 8 H100, memory", self.errors("torchtitan-steps", where=lambda s: s == "memory")),
+            ("nccl-tests, 64 KiB to 64 MiB: other sizes of the machines that ramps are from, InfiniBand and NVLink",
+             self.errors("nccl-mid-sizes", where=lambda s: s == "other sizes")),
+            ("the same, other machines, most of them clouds with transports of their own", self.errors("nccl-mid-sizes", where=lambda s: s == "other machines")),
         ]
 
     def table(self):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <iterator>
 
 #include "ask/predict.hpp"
@@ -78,39 +79,47 @@ class rank_run {
     pass_validation v{
         .pass = i.program().pass, .program = i.program(), .computed = plan_.computes()};
     v.predicted_peak = peak_memory(i.work()).peak;
-    if (!plan_.request.checks) return keep(v, timed(i.work(), runs));
+    if (!plan_.request.checks) {
+      time(v, i.work(), runs);
+      return v;
+    }
     auto first = runs.run(inputs());
     v.measured_peak = largest(first.peak_memory);
     const auto mode = plan_.request.mode;
     if (mode == launch_mode::graph) first = runs.run(inputs(), mode);
     if (v.computed) v.numbers = check(v.pass, first.results);
     std::move(first.results.begin(), first.results.end(), std::back_inserter(saved_));
-    std::vector<timeline> measured;
-    for (int n = 0; n < plan_.request.repeats; ++n)
-      measured.push_back(runs.run(inputs(), mode).times);
-    if (measured.empty()) measured.push_back(first.times);
-    return keep(v, std::move(measured));
+    if (plain) {
+      for (int n = 0; n < warm_ups; ++n) runs.run(inputs(), mode);
+    }
+    measure(v, [&] { return runs.run(inputs(), mode).times; });
+    return v;
   }
 
-  static pass_validation keep(pass_validation& v, std::vector<timeline> runs) {
-    for (const auto& t : runs) v.durations.push_back(t.duration());
+  /// Wake links that went to sleep, and let the ranks meet.
+  static constexpr int warm_ups = 2;
+
+  /// Until there are enough.
+  void measure(pass_validation& v, const std::function<timeline()>& run_once) {
+    std::vector<timeline> runs;
+    while (!are_enough(v.durations, plan_.request.repeats)) {
+      runs.push_back(run_once());
+      v.durations.push_back(runs.back().duration());
+    }
+    v.stopped_early = stopped_early(v.durations, plan_.request.repeats);
     v.measured = median(std::move(runs));
-    return std::move(v);
   }
 
-  std::vector<timeline> timed(const workload& work, executor& runs) {
+  void time(pass_validation& v, const workload& work, executor& runs) {
     byte_count largest;
     for (const auto& b : work.program().buffers) {
       if (b.resident) largest = std::max(largest, work.bytes(b));
     }
     const random_memory input(*device_, static_cast<std::size_t>(largest.value()));
     const auto mode = plan_.request.mode;
-    for (int warm_ups = 0; warm_ups < 2; ++warm_ups) runs.time(input.data());
+    for (int n = 0; n < warm_ups; ++n) runs.time(input.data());
     if (mode == launch_mode::graph) runs.time(input.data(), mode);
-    std::vector<timeline> times;
-    for (int n = 0; n < std::max(1, plan_.request.repeats); ++n)
-      times.push_back(runs.time(input.data(), mode));
-    return times;
+    measure(v, [&] { return runs.time(input.data(), mode); });
   }
 
   /// Backward starts from what forward left. What is made serves all runs: making it takes longer than a run.
@@ -222,7 +231,8 @@ validation validate(const validation_request& r, transport& t) {
 validation validate(const validation_request& r) {
   require_possible(r);
   if (r.transport == "mpi") return validate(r, *join_mpi(r.time_out));
-  if (r.transport == "nccl") return validate(r, *join_nccl({.time_out = r.time_out}, find_place()));
+  if (r.transport == "nccl")
+    return validate(r, *join_nccl({.time_out = r.time_out, .blocking = true}, find_place()));
   const plan p(r);
   validation v;
   run_in_process(r.ranks, r.time_out, [&](transport& t) {

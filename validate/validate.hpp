@@ -20,6 +20,7 @@
 #include "validate/emulated_backend.hpp"
 #include "validate/executor.hpp"
 #include "validate/oracle.hpp"
+#include "validate/repeats.hpp"
 #include "validate/transport.hpp"
 
 namespace attnsim::validate {
@@ -35,7 +36,8 @@ struct validation_request {
   emulation emulates = emulation::none;
   launch_mode mode = launch_mode::ahead;
   bool checks = true;  ///< the numbers; false: times alone, from random inputs
-  int repeats = 3;     ///< measured runs, after one for the numbers; the median counts
+  repeats_wanted
+      repeats;  ///< measured runs, after one for the numbers and two that wake the links; the median counts
   std::chrono::duration<double> time_out{60};  ///< of one operation waiting for its peers
 };
 
@@ -47,6 +49,7 @@ struct pass_validation {
   byte_count predicted_peak, measured_peak;  ///< memory, of the rank that takes most
   timeline predicted, measured;
   std::vector<seconds> durations;  ///< of the measured runs; `measured` is their median
+  bool stopped_early = false;      ///< before the median was known as well as wanted
   std::vector<part_time> parts;    ///< compare.hpp
 };
 

@@ -57,7 +57,7 @@ void validate_all(const char* cluster_file, const std::vector<std::string>& runs
                              .ranks = net->ranks(),
                              .pass = r.pass,
                              .emulates = emulation::waits,
-                             .repeats = repeats},
+                             .repeats = {.runs = repeats}},
                             *net);
     if (net->rank() != 0) continue;
     fmt::print("{} {:.6f} {:.6f} {:.0f}\n", r.name, v.total.predicted.value(),

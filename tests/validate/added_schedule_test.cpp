@@ -145,7 +145,7 @@ TEST_F(added_schedule, is_executed_and_held_to_the_oracle) {
                                        .chosen = {.schedule = "gather-apart", .ulysses = ulysses},
                                        .ranks = 4,
                                        .pass = pass_kind::both,
-                                       .repeats = 1});
+                                       .repeats = {.runs = 1}});
     EXPECT_TRUE(v.passed);
     for (const auto& p : v.passes) EXPECT_LT(p.numbers.relative_error, p.numbers.tolerance);
   }

@@ -32,7 +32,7 @@ TEST(validate, passes_and_fills_every_part) {
                            .chosen = {.schedule = "attention2d"},
                            .ranks = 4,
                            .pass = pass_kind::both,
-                           .repeats = 1});
+                           .repeats = {.runs = 1}});
   EXPECT_TRUE(v.passed);
   ASSERT_EQ(v.passes.size(), 2u);
   for (const auto& p : v.passes) {
@@ -80,7 +80,7 @@ TEST(validate, runs_a_back_end_that_it_has_never_seen) {
                              .ranks = 4,
                              .pass = pass_kind::both,
                              .kernel = "abacus",
-                             .repeats = 1});
+                             .repeats = {.runs = 1}});
     EXPECT_TRUE(v.passed) << schedule;
     for (const auto& p : v.passes) EXPECT_TRUE(p.numbers.passed) << schedule;
   }
