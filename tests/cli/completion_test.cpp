@@ -58,7 +58,7 @@ TEST(completion, of_values) {
   EXPECT_THAT(offered("predict p5 --device h100"), Contains("h100-sxm5"));
   EXPECT_THAT(offered("predict p5 --host pyt"), ElementsAre("pytorch"));
   EXPECT_THAT(offered("plan p5 --emit mega"), ElementsAre("megatron"));
-  EXPECT_THAT(offered("reproduce nccl"), ElementsAre("nccl-tests"));
+  EXPECT_THAT(offered("reproduce nccl-t"), ElementsAre("nccl-tests"));
   EXPECT_THAT(offered("topology export p5 --to graph"), ElementsAre("graphml"));
   EXPECT_THAT(offered("topology import f --as nccl-t"), ElementsAre("nccl-topology"));
   EXPECT_THAT(offered("completion z"), ElementsAre("zsh"));
