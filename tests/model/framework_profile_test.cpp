@@ -66,7 +66,9 @@ TEST(shipped_frameworks, can_be_read_and_have_a_host_that_is_shipped) {
     const auto f = read_framework_file(name);
     EXPECT_EQ(f.name, name);
     EXPECT_NE(f.source, "") << name;
-    if (!f.host.empty()) EXPECT_THAT(hosts, testing::Contains(f.host)) << name;
+    if (!f.host.empty()) {
+      EXPECT_THAT(hosts, testing::Contains(f.host)) << name;
+    }
   }
   EXPECT_ERROR(read_framework_file("jax"), std::invalid_argument,
                "expected a file or one of: megatron, ring-flash-attention, torchtitan, usp, vllm");
