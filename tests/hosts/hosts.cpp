@@ -48,24 +48,25 @@ host_network host_network::two_rails(int hosts, bandwidth link) {
   return {.hosts = hosts, .rails = 2, .link = link};
 }
 
+void check_within(const char* key, int value, int low, int high) {
+  if (value < low || value > high)
+    throw input_error(key, std::to_string(value), fmt::format("{} to {}", low, high));
+}
+
 void check(const host_network& network) {
-  const auto within = [](const char* key, int value, int low, int high) {
-    if (value < low || value > high)
-      throw input_error(key, std::to_string(value), fmt::format("{} to {}", low, high));
-  };
   const auto shapeable = [](const char* key, bandwidth rate) {
     if (rate < bandwidth(125e3) || rate > bandwidth(1.25e9))
       throw input_error(key, to_string(rate), "1 Mb/s to 10 Gb/s");
   };
-  within("hosts", network.hosts, 1, 256);
-  within("hosts per leaf", network.hosts_per_leaf, 0, network.hosts);
-  within("rails", network.rails, 1, 8);
-  within("mtu", network.mtu, 576, 9000);
-  within("burst", network.burst_us, 1, 100000);
+  check_within("hosts", network.hosts, 1, 256);
+  check_within("hosts per leaf", network.hosts_per_leaf, 0, network.hosts);
+  check_within("rails", network.rails, 1, 8);
+  check_within("mtu", network.mtu, 576, 9000);
+  check_within("burst", network.burst_us, 1, 100000);
   shapeable("link", network.link);
   shapeable("uplink", network.uplink);
   for (const auto& [host, rate] : network.other_links) {
-    within("host of another link", host, 0, network.hosts - 1);
+    check_within("host of another link", host, 0, network.hosts - 1);
     shapeable("link", rate);
   }
 }

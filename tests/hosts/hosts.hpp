@@ -52,6 +52,9 @@ struct host_network {
   double payload_share() const { return (mtu - 52.0) / (mtu + 14.0); }
 };
 
+/// Refuses a number outside of low to high, as input_error.
+void check_within(const char* key, int value, int low, int high);
+
 /// Refuses a network that can't be built, as input_error.
 void check(const host_network& network);
 

@@ -30,8 +30,8 @@ class launch_folder {
     inside_ = "/run/" + fs::path(outside_).filename().string();
     fs::create_directory(outside("ranks"));
     fs::create_directory(outside("hosts"));
-    write_script("enter_host", scripts::enter_host);
-    write_script("run_rank", scripts::run_rank);
+    namespaces.write_script(inside("enter_host"), scripts::enter_host);
+    namespaces.write_script(inside("run_rank"), scripts::run_rank);
   }
   ~launch_folder() {
     std::error_code ignored;
@@ -44,11 +44,6 @@ class launch_folder {
   fs::path outside(const std::string& name) const { return fs::path(outside_) / name; }
 
  private:
-  void write_script(const std::string& name, const char* text) const {
-    std::ofstream(outside(name)) << text;
-    fs::permissions(outside(name), fs::perms::owner_all);
-  }
-
   std::string outside_, inside_;
 };
 

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 
 namespace attnsim::hosts {
@@ -75,6 +76,11 @@ command_line private_namespaces::inside(const command_line& command) const {
 
 std::filesystem::path private_namespaces::outside(const std::filesystem::path& path) const {
   return fmt::format("/proc/{}/root{}", keeper_, path.string());
+}
+
+void private_namespaces::write_script(const std::filesystem::path& path, const char* text) const {
+  std::ofstream(outside(path)) << text;
+  std::filesystem::permissions(outside(path), std::filesystem::perms::owner_all);
 }
 
 command_line contained(std::chrono::seconds limit) {

@@ -31,6 +31,9 @@ class private_namespaces {
   /// The name out here of the file that is `path` inside.
   std::filesystem::path outside(const std::filesystem::path& path) const;
 
+  /// Makes `path` inside a program of this text.
+  void write_script(const std::filesystem::path& path, const char* text) const;
+
   pid_t keeper() const { return keeper_; }
 
  private:

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <thread>
 
@@ -11,16 +9,6 @@
 #include "tests/hosts/scripts.hpp"
 
 namespace attnsim::hosts {
-namespace {
-
-void write_script(const emulated_hosts& hosts, const std::string& name, const char* text) {
-  const auto file = hosts.namespaces().outside("/run/" + name);
-  std::ofstream(file) << text;
-  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-}
-
-}  // namespace
-
 std::string missing_for_slices() {
   if (!is_installed("nvidia-cuda-mps-control"))
     return "slices of GPUs need the program nvidia-cuda-mps-control (NVIDIA's driver)";
@@ -32,14 +20,10 @@ bandwidth fastest_link(int hosts, int cores) {
 }
 
 void check(const slice_request& request, const host_network& network, int cores) {
-  const auto within = [](const char* key, int value, int low, int high) {
-    if (value < low || value > high)
-      throw input_error(key, std::to_string(value), fmt::format("{} to {}", low, high));
-  };
-  within("gpus", request.gpus, 1, network.hosts);
-  within("channels", request.channels, 1, 32);
+  check_within("gpus", request.gpus, 1, network.hosts);
+  check_within("channels", request.channels, 1, 32);
   const int on_one = (network.hosts + request.gpus - 1) / request.gpus;
-  within("share", request.share, 1, 100 / on_one);
+  check_within("share", request.share, 1, 100 / on_one);
   const auto fastest = fastest_link(network.hosts, cores);
   for (int host = 0; host < network.hosts; ++host) {
     if (const auto link = network.link_of(host) * static_cast<double>(network.rails);
@@ -53,9 +37,9 @@ void check(const slice_request& request, const host_network& network, int cores)
 program_result run_on_slices(const emulated_hosts& hosts, const slice_request& request) {
   check(request, hosts.network(), static_cast<int>(std::thread::hardware_concurrency()));
   if (const auto lack = missing_for_slices(); !lack.empty()) throw std::runtime_error(lack);
-  write_script(hosts, "run_on_slices", scripts::run_on_slices);
-  write_script(hosts, "enter_slice", scripts::enter_slice);
-  write_script(hosts, "launch", scripts::launch);
+  hosts.namespaces().write_script("/run/run_on_slices", scripts::run_on_slices);
+  hosts.namespaces().write_script("/run/enter_slice", scripts::enter_slice);
+  hosts.namespaces().write_script("/run/launch", scripts::launch);
   auto command = contained(request.time_out);
   command.push_back("/run/run_on_slices");
   for (const int number : {hosts.network().hosts, request.gpus, request.share, request.channels})
