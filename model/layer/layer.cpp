@@ -120,6 +120,20 @@ double exchanged_bytes(const layer_setting& s) {
   return number * expert_tokens(s) * static_cast<double>(s.model.hidden);
 }
 
+/// Of the experts that a rank has: tokens and their elements, and what products take.
+struct expert_sizes {
+  explicit expert_sizes(const layer_setting& s)
+      : local(static_cast<double>(s.tokens) / s.cut.tensor),
+        hidden(static_cast<double>(s.model.hidden)),
+        tokens(expert_tokens(s)),
+        count(experts_a_rank(s)),
+        rows(tokens / count),
+        width(static_cast<double>(s.model.expert_intermediate)),
+        before(s.model.products_before_activation()),
+        shared(static_cast<double>(s.model.shared_intermediate)) {}
+  double local, hidden, tokens, count, rows, width, before, shared;
+};
+
 void attention_forward(operation_list& list, const layer_setting& s, bool again) {
   const sizes n(s);
   const bool selective = again && s.recomputed == recomputation::selective;
@@ -152,11 +166,7 @@ void dense_forward(operation_list& list, const layer_setting& s, bool again) {
 
 void experts_forward(operation_list& list, const layer_setting& s) {
   const auto& m = s.model;
-  const double local = static_cast<double>(s.tokens) / s.cut.tensor,
-               hidden = static_cast<double>(m.hidden);
-  const double tokens = expert_tokens(s), count = experts_a_rank(s), rows = tokens / count;
-  const double width = static_cast<double>(m.expert_intermediate),
-               before = m.products_before_activation();
+  const auto [local, hidden, tokens, count, rows, width, before, shared] = expert_sizes(s);
   list.product("router", local, m.experts, hidden);
   list.elementwise("order of tokens", tokens * hidden, plain_cost);
   list.collective("tokens to experts", collective_kind::all_to_all, rank_group::expert,
@@ -167,8 +177,7 @@ void experts_forward(operation_list& list, const layer_setting& s) {
   list.collective("tokens from experts", collective_kind::all_to_all, rank_group::expert,
                   exchanged_bytes(s));
   list.elementwise("sum of experts", tokens * hidden, plain_cost);
-  if (m.shared_intermediate == 0) return;
-  const double shared = static_cast<double>(m.shared_intermediate);
+  if (shared == 0) return;
   list.product("shared expert up", local, before * shared, hidden);
   list.elementwise("activation", local * shared, m.gated ? gated_cost : plain_cost);
   list.product("shared expert down", local, hidden, shared);
@@ -176,11 +185,7 @@ void experts_forward(operation_list& list, const layer_setting& s) {
 
 void experts_backward(operation_list& list, const layer_setting& s) {
   const auto& m = s.model;
-  const double local = static_cast<double>(s.tokens) / s.cut.tensor,
-               hidden = static_cast<double>(m.hidden);
-  const double tokens = expert_tokens(s), count = experts_a_rank(s), rows = tokens / count;
-  const double width = static_cast<double>(m.expert_intermediate),
-               before = m.products_before_activation();
+  const auto [local, hidden, tokens, count, rows, width, before, shared] = expert_sizes(s);
   list.elementwise("sum of experts", tokens * hidden, plain_cost);
   list.collective("tokens to experts", collective_kind::all_to_all, rank_group::expert,
                   exchanged_bytes(s));
@@ -191,8 +196,7 @@ void experts_backward(operation_list& list, const layer_setting& s) {
                   exchanged_bytes(s));
   list.elementwise("order of tokens", tokens * hidden, plain_cost);
   list.gradients("router", local, m.experts, hidden);
-  if (m.shared_intermediate == 0) return;
-  const double shared = static_cast<double>(m.shared_intermediate);
+  if (shared == 0) return;
   list.gradients("shared expert down", local, hidden, shared);
   list.elementwise("activation", local * shared, m.gated ? gated_gradient : plain_gradient);
   list.gradients("shared expert up", local, before * shared, hidden);
