@@ -342,10 +342,22 @@ void run_case(const test_case& c, unsigned seed, const std::vector<back_end>& en
   }
 }
 
+/// The factor of <Q, K> is 1 / sqrt(dim); V's heads are as wide as K's.
+block_shape block_of(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::int64_t rows,
+                     std::int64_t cols, const block_mask& mask, std::int64_t batch = 1) {
+  return {.batch = batch,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .head_dim = dim,
+          .rows = rows,
+          .cols = cols,
+          .mask = mask};
+}
+
 /// The reference against three nested loops on the CPU.
 void check_reference() {
   const int rows = 5, cols = 7, dim = 64;
-  block_shape s{1, 1, 1, dim, rows, cols, {true, 2, 1, 0, 1, 4}};
+  block_shape s = block_of(1, 1, dim, rows, cols, {true, 2, 1, 0, 1, 4});
   device_tensor q(element::bf16, 1, rows, 1, dim, true), k(element::bf16, 1, cols, 1, dim, true),
       v(element::bf16, 1, cols, 1, dim, true);
   randomize(q, 1), randomize(k, 2), randomize(v, 3);
@@ -401,7 +413,7 @@ void check_reference() {
 /// Halves of the columns computed apart and merged give the whole; then the other memory-bound kernels.
 void check_elementwise(element type) {
   const std::int64_t rows = 300, cols = 514, heads = 3, dim = 64;
-  block_shape s{1, heads, 1, dim, rows, cols, {true, 100, 1, 0, 1, 0}};
+  block_shape s = block_of(heads, 1, dim, rows, cols, {true, 100, 1, 0, 1, 0});
   const auto queries = [&](element t) { return device_tensor(t, 1, rows, heads, dim, true, 8); };
   const auto statistics = [&] { return device_tensor(element::fp32, 1, rows, heads, 1, false); };
   device_tensor q = queries(type), k(type, 1, cols, 1, dim, true), v(type, 1, cols, 1, dim, true);
@@ -542,18 +554,18 @@ int main(int argc, char** argv) {
     const auto add = [&](block_shape s, element type = element::bf16) {
       fixed.push_back({s, type});
     };
-    add({1, 2, 2, dim, 128, 128, {}});
-    add({1, 2, 1, dim, 384, 352, {}}, element::fp16);
-    add({1, 2, 2, dim, 256, 256, {true}});
-    add({1, 2, 1, dim, 100, 0, {}});
+    add(block_of(2, 2, dim, 128, 128, {}));
+    add(block_of(2, 1, dim, 384, 352, {}), element::fp16);
+    add(block_of(2, 2, dim, 256, 256, {true}));
+    add(block_of(2, 1, dim, 100, 0, {}));
     if (quick) continue;
-    add({2, 4, 2, dim, 1024, 1024, {true}});
-    add({1, 2, 2, dim, 1000, 1500, {}});
-    add({1, 2, 2, dim, 640, 640, {true, 0, 8, 1, 8, 0}});
-    add({1, 2, 2, dim, 300, 500, {true, 200, 1, 0, 1, 0}});
-    add({1, 2, 2, dim, 512, 512, {true, 0, 1, 600, 1, 0}});
-    add({1, 2, 2, dim, 512, 512, {true, 3, 1, 0, 4, 0}});
-    add({1, 2, 2, dim, 777, 777, {true, 0, 1, 0, 1, 100}});
+    add(block_of(4, 2, dim, 1024, 1024, {true}, 2));
+    add(block_of(2, 2, dim, 1000, 1500, {}));
+    add(block_of(2, 2, dim, 640, 640, {true, 0, 8, 1, 8, 0}));
+    add(block_of(2, 2, dim, 300, 500, {true, 200, 1, 0, 1, 0}));
+    add(block_of(2, 2, dim, 512, 512, {true, 0, 1, 600, 1, 0}));
+    add(block_of(2, 2, dim, 512, 512, {true, 3, 1, 0, 4, 0}));
+    add(block_of(2, 2, dim, 777, 777, {true, 0, 1, 0, 1, 100}));
   }
   for (const test_case& c : fixed) run_case(c, seed, ends, true);
   std::mt19937 random(seed);
