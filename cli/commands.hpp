@@ -17,8 +17,10 @@ void add_completion(CLI::App&);
 void add_calibrate(CLI::App&);
 void add_compare(CLI::App&);
 void add_reference(CLI::App&);
-void add_validate(CLI::App&);  ///< where the executor is built
-void add_measure(CLI::App&);   ///< likewise
+void add_doctor(CLI::App&);
+void print_manual(const CLI::App&);  ///< attnsim.1, of all commands that were added
+void add_validate(CLI::App&);        ///< where the executor is built
+void add_measure(CLI::App&);         ///< likewise
 /// A command that is not built: it says how to get it.
 void add_left_out(CLI::App&, const char* name);
 

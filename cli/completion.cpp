@@ -27,6 +27,7 @@ names known_names(const std::string& option) {
   if (option == "format") return {"table", "json", "csv"};
   if (option == "transport") return {"inprocess", "mpi", "nccl"};
   if (option == "emulate") return {"none", "waits", "both"};
+  if (option == "WHAT") return {"commands", "man", "figures", "problem", "step"};
   if (option == "SHELL") return {"bash", "zsh", "fish"};
   return {};
 }
@@ -92,12 +93,13 @@ constexpr const char* bash_script = R"(_attnsim() {
 }
 complete -o default -F _attnsim attnsim
 )";
-constexpr const char* zsh_script = R"(_attnsim() {
+constexpr const char* zsh_script = R"(#compdef attnsim
+_attnsim() {
   local -a found
   found=("${(@f)$("${words[1]}" complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   if [[ -n "${found[1]}" ]]; then compadd -- "${found[@]}"; else _files; fi
 }
-compdef _attnsim attnsim
+if [[ $funcstack[1] == _attnsim ]]; then _attnsim "$@"; else compdef _attnsim attnsim; fi
 )";
 constexpr const char* fish_script =
     "complete -c attnsim -a '(attnsim complete (commandline -opc)[2..-1] (commandline -ct) "

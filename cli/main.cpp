@@ -35,6 +35,7 @@ void add_commands(CLI::App& app) {
   attnsim::cli::add_schedules(app);
   attnsim::cli::add_completion(app);
   attnsim::cli::add_reference(app);
+  attnsim::cli::add_doctor(app);
 }
 
 /// Runs the command that is asked for.

@@ -70,20 +70,22 @@ void print_commands(const CLI::App& app) {
 void add_reference(CLI::App& app) {
   auto what = std::make_shared<std::string>("commands");
   auto* command = app.add_subcommand(
-      "reference", "all commands and flags, as docs/commands.md, or figures of results");
+      "reference",
+      "all commands and flags, as docs/commands.md or as a manual page, or figures of results");
   command
       ->add_option(
           "WHAT", *what,
-          "commands, or the keys in docs/files.md: figures of a prediction, problem, or step")
+          "commands, man, or the keys in docs/files.md: figures of a prediction, problem, or step")
       ->capture_default_str();
   add_quiet(*command);
   command->callback([&app, what] {
     if (*what == "commands") return print_commands(app);
+    if (*what == "man") return print_manual(app);
     if (*what == "figures") return fmt::print("{}", report::reference_of_figures<prediction>());
     if (*what == "problem") return fmt::print("{}", report::reference_of_figures<attention>());
     if (*what == "step") return fmt::print("{}", report::reference_of_figures<ask::step_answer>());
     throw input_error("WHAT", *what,
-                      expected_one_of(*what, {"commands", "figures", "problem", "step"}));
+                      expected_one_of(*what, {"commands", "man", "figures", "problem", "step"}));
   });
 }
 

@@ -18,7 +18,7 @@
 namespace attnsim::cli {
 namespace {
 
-void list() {
+void print_names() {
   fmt::print("clusters:\n");
   for (const auto& name : shipped_clusters()) fmt::print("  {}\n", name);
   fmt::print("devices:\n");
@@ -138,7 +138,7 @@ void add_topology(CLI::App& app) {
   topology->require_subcommand(1);
   auto* names =
       topology->add_subcommand("list", "the shipped clusters, devices, hosts and frameworks");
-  names->callback(list);
+  names->callback(print_names);
   auto q = std::make_shared<ask::question>();
   auto file = std::make_shared<std::string>(), to = std::make_shared<std::string>();
   auto quiet = std::make_shared<bool>(false);

@@ -3,19 +3,19 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr int nowhere = 1 << 30;
+constexpr int unmarked = 1 << 30;
 
 template <typename Use>
 std::vector<int> walk(const topology& t, std::vector<std::size_t> queue, Use use) {
   const auto cables = cables_of_parts(t);
-  std::vector<int> level(t.parts.size(), nowhere);
+  std::vector<int> level(t.parts.size(), unmarked);
   for (const auto part : queue) level[part] = 0;
   for (std::size_t next = 0; next < queue.size(); ++next) {
     const auto at = queue[next];
     for (const auto i : cables[at]) {
       const auto& c = t.cables[i];
       const auto other = c.from == at ? c.to : c.from;
-      if (level[other] != nowhere || !use(c)) continue;
+      if (level[other] != unmarked || !use(c)) continue;
       level[other] = level[at] + 1;
       queue.push_back(other);
     }

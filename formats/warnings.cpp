@@ -11,7 +11,7 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+constexpr std::size_t unreached = static_cast<std::size_t>(-1);
 constexpr double tolerated = 1.01;  ///< bandwidth down over up
 
 bool is_cpu(const part& p) {
@@ -28,7 +28,7 @@ bool is_bridge(const part& p) {
 std::vector<std::size_t> ways_from(const topology& t, std::size_t from,
                                    const std::vector<std::vector<std::size_t>>& cables,
                                    const std::function<bool(const cable&)>& use) {
-  std::vector<std::size_t> before(t.parts.size(), nowhere), queue{from};
+  std::vector<std::size_t> before(t.parts.size(), unreached), queue{from};
   before[from] = from;
   for (std::size_t next = 0; next < queue.size(); ++next) {
     const auto at = queue[next];
@@ -36,7 +36,7 @@ std::vector<std::size_t> ways_from(const topology& t, std::size_t from,
     for (const auto i : cables[at]) {
       const auto& c = t.cables[i];
       const auto other = c.from == at ? c.to : c.from;
-      if (before[other] != nowhere || !use(c)) continue;
+      if (before[other] != unreached || !use(c)) continue;
       before[other] = at;
       queue.push_back(other);
     }
@@ -56,7 +56,7 @@ bool nvlink_joins(const std::vector<std::size_t>& devices,
                   const std::map<std::size_t, std::vector<std::size_t>>& ways, std::size_t a,
                   std::size_t b) {
   const auto joined = [&](std::size_t from, std::size_t to) {
-    return ways.at(from)[to] != nowhere;
+    return ways.at(from)[to] != unreached;
   };
   return joined(a, b) || std::any_of(devices.begin(), devices.end(), [&](std::size_t third) {
            return third != a && third != b && joined(a, third) && joined(third, b);
@@ -74,14 +74,14 @@ void check_node(const topology& node, std::vector<std::string>& warnings) {
   std::size_t pairs = 0;
   for (const auto d : devices) {
     const auto pcie = ways_from(node, d, cables, over_pcie);
-    auto fewest = nowhere;
+    auto fewest = unreached;
     for (const auto nic : nics) {
-      if (pcie[nic] == nowhere) continue;
+      if (pcie[nic] == unreached) continue;
       fewest = std::min(fewest, count_on_the_way(node, pcie, nic, is_cpu));
     }
-    if (fewest > 1 && fewest != nowhere) far.push_back(node.parts[d].name);
+    if (fewest > 1 && fewest != unreached) far.push_back(node.parts[d].name);
     for (const auto e : devices) {
-      if (e <= d || pcie[e] == nowhere || nvlink_joins(devices, nvlinks, d, e)) continue;
+      if (e <= d || pcie[e] == unreached || nvlink_joins(devices, nvlinks, d, e)) continue;
       pairs += count_on_the_way(node, pcie, e,
                                 [](const part& p) { return is_cpu(p) || is_bridge(p); }) > 0;
     }

@@ -45,6 +45,9 @@ struct backend_description {
 /// As kernels/CMakeLists.txt lists them, then those that were added. The first computes everywhere.
 const std::vector<backend_description>& backends();
 
+/// Those of kernels/CMakeLists.txt that this build lacks.
+std::vector<std::string> backends_left_out();
+
 /// A back end of the program's own. Not while another thread asks for one. std::invalid_argument where the name is taken.
 void add_backend(backend_description);
 

@@ -100,7 +100,7 @@ TEST(completion, has_a_script_a_shell) {
     return text.substr(0, text.find_first_of(" ("));
   };
   EXPECT_EQ(first_word("bash"), "_attnsim");
-  EXPECT_EQ(first_word("zsh"), "_attnsim");
+  EXPECT_EQ(first_word("zsh"), "#compdef");
   EXPECT_EQ(first_word("fish"), "complete");
   const auto r = run_program("completion fissh");
   EXPECT_EQ(r.exit_code, 2);

@@ -222,10 +222,10 @@ TEST(reference, of_the_problem_is_in_the_committed_page) {
   EXPECT_THAT(r.output, testing::StartsWith("| key | value | meaning |\n"));
   EXPECT_THAT(read_all("docs/files.md"), testing::HasSubstr("\n\n" + r.output + "\n"))
       << "to renew it: attnsim reference problem";
-  EXPECT_EQ(
-      run_program("reference figure").messages,
-      "attnsim: WHAT: 'figure': expected one of: commands, figures, problem, step; did you mean "
-      "figures?\n");
+  EXPECT_EQ(run_program("reference figure").messages,
+            "attnsim: WHAT: 'figure': expected one of: commands, man, figures, problem, step; did "
+            "you mean "
+            "figures?\n");
 }
 
 /// The page holds the very JSON that --format json prints.
