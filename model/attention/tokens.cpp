@@ -182,7 +182,7 @@ void append_tiles(std::vector<tile>& tiles, placed_range q, placed_range k, cons
   trim_to_window(q, k, a.window);
   if (q.tokens.count <= 0 || k.tokens.count <= 0) return;
   const auto t = make_tile(q, k, a);
-  if (t.pairs() == 0) return;
+  if (t.mask.causal && (k.tokens.first > last(q.tokens) || t.pairs() == 0)) return;
   const auto query_stride = q.tokens.stride, key_stride = k.tokens.stride;
   if (!t.mask.causal || staircase || query_stride == key_stride) {
     tiles.push_back(t);
@@ -202,42 +202,50 @@ void append_tiles(std::vector<tile>& tiles, placed_range q, placed_range k, cons
 bool same_rows(const tile& a, const tile& b) {
   return a.row_first == b.row_first && a.rows == b.rows && a.row_step == b.row_step;
 }
-bool same_cols(const tile& a, const tile& b) {
-  return a.col_first == b.col_first && a.cols == b.cols && a.col_step == b.col_step;
+
+/// Appends a tile of a row of tiles; full tiles side by side become one.
+void append_beside(std::vector<tile>& row, const tile& t) {
+  const bool extends = !row.empty() && !t.mask.causal && !row.back().mask.causal &&
+                       same_rows(row.back(), t) && row.back().col_step == 1 && t.col_step == 1 &&
+                       row.back().col_first + row.back().cols == t.col_first;
+  if (extends) {
+    row.back().cols += t.cols;
+  } else {
+    row.push_back(t);
+  }
 }
 
-/// Full tiles side by side become one.
-std::vector<tile> joined_beside(const std::vector<tile>& tiles) {
-  std::vector<tile> wide;
-  for (const auto& t : tiles) {
-    const bool extends = !wide.empty() && !t.mask.causal && !wide.back().mask.causal &&
-                         same_rows(wide.back(), t) && wide.back().col_step == 1 &&
-                         t.col_step == 1 && wide.back().col_first + wide.back().cols == t.col_first;
-    if (extends) {
-      wide.back().cols += t.cols;
-    } else {
-      wide.push_back(t);
+/// Tiles row by row, where full tiles one below the other become one.
+class tile_rows {
+ public:
+  void append(const std::vector<tile>& row) {
+    std::vector<std::size_t> ends_here;
+    auto above = above_.begin();
+    for (const auto& t : row) {
+      const bool joins = !t.mask.causal && t.row_step == 1;
+      while (above != above_.end() && tiles_[*above].col_first < t.col_first) ++above;
+      if (joins && above != above_.end() && is_below(t, tiles_[*above])) {
+        tiles_[*above].rows += t.rows;
+        ends_here.push_back(*above);
+        continue;
+      }
+      if (joins) ends_here.push_back(tiles_.size());
+      tiles_.push_back(t);
     }
+    above_ = std::move(ends_here);
   }
-  return wide;
-}
 
-/// Full tiles one below the other become one.
-std::vector<tile> joined_below(const std::vector<tile>& tiles) {
-  std::vector<tile> high;
-  for (const auto& t : tiles) {
-    const auto above = std::find_if(high.begin(), high.end(), [&](const tile& r) {
-      return r.row_first + r.rows == t.row_first && !t.mask.causal && !r.mask.causal &&
-             same_cols(r, t) && r.row_step == 1 && t.row_step == 1;
-    });
-    if (above != high.end()) {
-      above->rows += t.rows;
-    } else {
-      high.push_back(t);
-    }
+  std::vector<tile> take() && { return std::move(tiles_); }
+
+ private:
+  static bool is_below(const tile& t, const tile& above) {
+    return above.row_first + above.rows == t.row_first && above.col_first == t.col_first &&
+           above.cols == t.cols && above.col_step == t.col_step;
   }
-  return high;
-}
+
+  std::vector<tile> tiles_;
+  std::vector<std::size_t> above_;  ///< the full ones of the latest row, by ascending columns
+};
 
 bool is_ascending(const token_set& set) {
   return std::adjacent_find(set.begin(), set.end(), [](const token_range& a, const token_range& b) {
@@ -311,16 +319,49 @@ void mark_accumulation(std::vector<tile>& tiles, held_results held) {
   }
 }
 
+/// Whether every row sees every column.
+bool sees_all(const placed_range& q, const placed_range& k, const attention& a) {
+  return a.window == 0 && (a.mask != mask_kind::causal || last(k.tokens) <= q.tokens.first);
+}
+
+bool sees_none(const placed_range& q, const placed_range& k, const attention& a) {
+  return a.mask == mask_kind::causal && k.tokens.first > last(q.tokens);
+}
+
+/// Whether the keys, which all of these queries see, are the tile's next columns.
+bool continues(const tile& t, const placed_range& q, const placed_range& k) {
+  return t.col_first + t.cols == k.offset && !t.mask.causal && t.col_step == 1 && k.step == 1 &&
+         t.row_first == q.offset && t.rows == q.tokens.count && t.row_step == q.step;
+}
+
+/// The calls for one range of queries: most pairs of ranges see all or nothing.
+std::vector<tile> tiles_of_row(const placed_range& q, std::span<const placed_range> keys,
+                               const attention& a, bool staircase) {
+  std::vector<tile> row, of_pair;
+  for (const auto& k : keys) {
+    if (sees_none(q, k, a)) continue;
+    if (sees_all(q, k, a)) {
+      if (!row.empty() && continues(row.back(), q, k)) {
+        row.back().cols += k.tokens.count;
+      } else {
+        row.push_back(make_tile(q, k, a));
+      }
+      continue;
+    }
+    of_pair.clear();
+    append_tiles(of_pair, q, k, a, staircase);
+    for (const auto& t : of_pair) append_beside(row, t);
+  }
+  return row;
+}
+
 /// The calls for the ranges of one document.
 void append_document(std::vector<tile>& all, std::span<const placed_range> queries,
                      std::span<const placed_range> keys, const attention& a, bool staircase,
                      held_results held, std::int64_t times) {
-  std::vector<tile> tiles;
-  for (const auto& q : queries) {
-    for (const auto& k : keys) append_tiles(tiles, q, k, a, staircase);
-  }
-  if (keys.size() > 1) tiles = joined_beside(tiles);
-  if (queries.size() > 1) tiles = joined_below(tiles);
+  tile_rows rows;
+  for (const auto& q : queries) rows.append(tiles_of_row(q, keys, a, staircase));
+  auto tiles = std::move(rows).take();
   mark_accumulation(tiles, held);
   for (auto& t : tiles) {
     t.times = times;

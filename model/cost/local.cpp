@@ -104,14 +104,25 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   return total;
 }
 
-const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
+local_costs::cost& local_costs::place_of(std::size_t index, int rank) const {
+  constexpr std::size_t most_places = std::size_t{1} << 22;
   const auto& op = workload_.program().program[index];
   const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
-  auto& slot =
-      variant < 0 ? latest_ : known_[form_[index] * variants + static_cast<std::size_t>(variant)];
-  if (variant < 0 && std::exchange(latest_of_, {index, rank}) != std::pair(index, rank)) {
-    slot.known = false;
+  if (variant >= 0) return known_[form_[index] * variants + static_cast<std::size_t>(variant)];
+  const auto ranks = static_cast<std::size_t>(workload_.ranks());
+  const auto known = by_rank_.find(index);
+  if (known != by_rank_.end() || (by_rank_.size() + 1) * ranks <= most_places) {
+    auto& all = known != by_rank_.end() ? known->second : by_rank_[index];
+    all.resize(ranks);
+    return all[static_cast<std::size_t>(rank)];
   }
+  if (std::exchange(latest_of_, {index, rank}) != std::pair(index, rank)) latest_.known = false;
+  return latest_;
+}
+
+const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
+  const auto& op = workload_.program().program[index];
+  auto& slot = place_of(index, rank);
   if (!slot.known) {
     slot = {.known = true};
     if (is_kernel(op.kind)) {

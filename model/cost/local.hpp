@@ -2,6 +2,7 @@
 // them, which move memory.
 #pragma once
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,7 @@ class local_costs {
 
   cost attention_cost(const operation&, int rank) const;
   const cost& find(std::size_t op, int rank) const;
+  cost& place_of(std::size_t op, int rank) const;
 
   const workload& workload_;
   const device_profile& device_;
@@ -49,7 +51,9 @@ class local_costs {
   std::vector<std::size_t> form_;  ///< operations with the same costs share a form
   /// By form and tile variant; filled on first use.
   mutable std::vector<cost> known_;
-  mutable cost latest_;  ///< the latest one that has no variant, and whose it is
+  /// Of an operation without variants, by rank; filled on first use.
+  mutable std::map<std::size_t, std::vector<cost>> by_rank_;
+  mutable cost latest_;  ///< the latest one where by_rank_ would be large, and whose it is
   mutable std::pair<std::size_t, int> latest_of_{};
 };
 
