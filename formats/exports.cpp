@@ -9,9 +9,11 @@ namespace attnsim::formats {
 namespace {
 
 constexpr export_format formats[] = {
+#ifdef ATTNSIM_HAS_PUGIXML
     {"graphml", "GraphML", write_graphml},
-    {"dot", "Graphviz", write_dot},
     {"simgrid", "SimGrid platform XML", write_simgrid},
+#endif
+    {"dot", "Graphviz", write_dot},
     {"astra-sim", "ASTRA-sim analytical network YAML", write_astra_sim},
 };
 

@@ -16,6 +16,12 @@ const importer& find_importer(const source& from, const std::string& as,
   for (const auto& i : all) {
     if (as.empty() ? i.recognises(from.text) : i.name == as) return i;
   }
+#ifndef ATTNSIM_HAS_PUGIXML
+  if (trimmed(from.text).starts_with('<')) {
+    throw input_error(from.name +
+                      ": this build reads no XML: install pugixml (libpugixml-dev) and configure again");
+  }
+#endif
   if (!as.empty()) throw input_error("--as", as, expected_one_of(as, names_in(all)));
   throw input_error(
       fmt::format("{}: of no known format; --as one of: {}", from.name, names_of(all)));

@@ -4,21 +4,28 @@
 
 #include "formats/importer.hpp"
 
+// Those of XML are in builds that have pugixml.
+#ifdef ATTNSIM_HAS_PUGIXML
+#define ATTNSIM_XML(IMPORTER, name) IMPORTER(name)
+#else
+#define ATTNSIM_XML(IMPORTER, name)
+#endif
+
 #define ATTNSIM_IMPORTERS(IMPORTER) \
-  IMPORTER(nccl_topology)           \
-  IMPORTER(nccl_graph)              \
+  ATTNSIM_XML(IMPORTER, nccl_topology)           \
+  ATTNSIM_XML(IMPORTER, nccl_graph)              \
   IMPORTER(rocm_smi)                \
   IMPORTER(nvidia_smi)              \
-  IMPORTER(hwloc)                   \
+  ATTNSIM_XML(IMPORTER, hwloc)                   \
   IMPORTER(slurm)                   \
   IMPORTER(slurm_yaml)              \
   IMPORTER(topograph)               \
   IMPORTER(ibnetdiscover)           \
   IMPORTER(astra_sim)               \
   IMPORTER(htsim)                   \
-  IMPORTER(simgrid)                 \
+  ATTNSIM_XML(IMPORTER, simgrid)                 \
   IMPORTER(taccl)                   \
-  IMPORTER(graphml)                 \
+  ATTNSIM_XML(IMPORTER, graphml)                 \
   IMPORTER(attnsim)
 
 namespace attnsim::formats::importers {
