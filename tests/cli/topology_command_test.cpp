@@ -301,7 +301,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "what was read makes no cluster: file:14: fabric.kind: 'woven': expected one of: "
                 "star, fat-tree, rail-optimized, dragonfly, torus, multi-plane, graph, none"},
         mistake{"topology export p5 --to visio", "",
-                "--to: 'visio': expected one of: graphml, dot, simgrid, astra-sim"},
+                "--to: 'visio': expected one of: graphml, simgrid, dot, astra-sim"},
         mistake{"topology export pcie-8 --to astra-sim --set node.sockets=1 --set "
                 "node.peer_access=all --set "
                 "node.devices_per_switch=2 --set node.uplink_bandwidth='10 GB/s'",

@@ -85,7 +85,7 @@ TEST(write_dot, nodes_are_clusters) {
 TEST(find_export, lists_the_names) {
   EXPECT_EQ(find_export("dot").write, write_dot);
   EXPECT_ERROR(find_export("visio"), input_error,
-               "--to: 'visio': expected one of: graphml, dot, simgrid, astra-sim");
+               "--to: 'visio': expected one of: graphml, simgrid, dot, astra-sim");
 }
 
 }  // namespace exports_test
