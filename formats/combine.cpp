@@ -22,8 +22,9 @@ bool alike(const topology& a, const topology& b) {
     return std::tie(p.from, p.to, p.rate, p.latency, p.kind, p.duplex) ==
            std::tie(q.from, q.to, q.rate, q.latency, q.kind, q.duplex);
   };
-  return a.nic_rate == b.nic_rate && std::ranges::equal(a.parts, b.parts, same_part) &&
-         std::ranges::equal(a.cables, b.cables, same_cable);
+  return a.nic_rate == b.nic_rate &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), same_part) &&
+         std::equal(a.cables.begin(), a.cables.end(), b.cables.begin(), b.cables.end(), same_cable);
 }
 
 /// Adds the parts of `from` under names that begin with `prefix`; what place each got.

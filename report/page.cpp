@@ -37,23 +37,31 @@ std::string to_html(const section& s, std::size_t number) {
 
 }  // namespace
 
-std::string page::html() const {
-  using json = nlohmann::ordered_json;
-  json data{{"schema", "attnsim.report.1"}, {"result", result}, {"charts", json::array()}};
-  std::string facts_html, warnings_html, sections_html;
+std::string page::body() const {
+  auto html = fmt::format("<header>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n<dl>\n",
+                          escaped(title), escaped(answer));
   for (const auto& [name, value] : facts)
-    facts_html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value));
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value));
+  html += "</dl>\n";
   for (const auto& warning : warnings)
-    warnings_html += fmt::format("<p class=\"warning\">{}</p>\n", escaped(warning));
-  for (std::size_t i = 0; i < sections.size(); ++i) {
-    data["charts"].push_back(sections[i].chart);
-    sections_html += to_html(sections[i], i);
-  }
+    html += fmt::format("<p class=\"warning\">{}</p>\n", escaped(warning));
+  html +=
+      "</header>\n<noscript><p class=\"note\">Scripts are off: the tables hold all "
+      "values.</p></noscript>\n";
+  for (std::size_t i = 0; i < sections.size(); ++i) html += to_html(sections[i], i);
+  return html;
+}
+
+nlohmann::ordered_json page::data() const {
+  auto charts = nlohmann::ordered_json::array();
+  for (const auto& s : sections) charts.push_back(s.chart);
+  return {{"schema", "attnsim.report.1"}, {"result", result}, {"charts", charts}};
+}
+
+std::string page::html() const {
   return fmt::format(fmt::runtime(page_template), fmt::arg("title", escaped(title)),
-                     fmt::arg("answer", escaped(answer)), fmt::arg("facts", facts_html),
-                     fmt::arg("warnings", warnings_html), fmt::arg("sections", sections_html),
-                     fmt::arg("data", in_script(data)), fmt::arg("style", style),
-                     fmt::arg("script", script), fmt::arg("d3", d3),
+                     fmt::arg("body", body()), fmt::arg("data", in_script(data())),
+                     fmt::arg("style", style), fmt::arg("script", script), fmt::arg("d3", d3),
                      fmt::arg("d3_licence", d3_licence));
 }
 

@@ -30,8 +30,13 @@ struct page {
   std::vector<section> sections;
   nlohmann::ordered_json result;  ///< what --format json prints
 
-  /// The element <script type="application/json" id="data"> has {schema, result, charts}.
+  /// A whole file. Its element <script type="application/json" id="data"> has data().
   std::string html() const;
+
+  /// The same in pieces, for a page that shows answers as they come (web/): what stands in <main>, and for report.js
+  /// {schema, result, charts}.
+  std::string body() const;
+  nlohmann::ordered_json data() const;
 };
 
 }  // namespace attnsim::report

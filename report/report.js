@@ -1,10 +1,10 @@
-// Draws the charts of a page with D3. Each <figure data-section> has its chart's description in the
-// page's JSON; its "kind" names the function below. All marks carry the value that they show, so a
-// reader (or a test) can get back to the number. Without D3 nothing is drawn and the tables stay.
+// Draws the charts of a page with D3: draw_charts(element, charts). Each <figure data-section> inside the element has its
+// chart's description among `charts`, in a report's file those of its JSON; its "kind" names the function below. All marks
+// carry the value that they show, so a reader (or a test) can get back to the number. Without D3 nothing is drawn and the
+// tables stay.
 "use strict";
-(() => {
-  const {charts} = JSON.parse(document.getElementById("data").textContent);
-  if (typeof d3 === "undefined") return;
+var draw_charts = (() => {
+  if (typeof d3 === "undefined") return () => {};
 
   const width = 1072, line = 26;
   const scales = {
@@ -331,12 +331,17 @@
   }
 
   const kinds = {bars, timeline, lines, pairs, scatter};
-  for (const figure of document.querySelectorAll("figure[data-section]")) {
-    const chart = charts[figure.dataset.section], section = figure.parentElement;
-    kinds[chart.kind](figure, chart, section.querySelector("h2").textContent);
-    walk(figure);
-    const rows = section.querySelector("details");
-    if (rows) rows.open = false;
-  }
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
+  return (element, charts) => {
+    for (const figure of element.querySelectorAll("figure[data-section]")) {
+      const chart = charts[figure.dataset.section], section = figure.parentElement;
+      kinds[chart.kind](figure, chart, section.querySelector("h2").textContent);
+      walk(figure);
+      const rows = section.querySelector("details");
+      if (rows) rows.open = false;
+    }
+  };
 })();
+if (document.getElementById("data")) {
+  draw_charts(document, JSON.parse(document.getElementById("data").textContent).charts);
+}

@@ -102,8 +102,9 @@ void fair_shares::keep_changed() {
 }
 
 bool fair_shares::alone(bundle_id id) const {
-  return std::ranges::all_of(hops(bundles_[id]),
-                             [this](const hop& h) { return lists_[h.link].crossings.size() == 1; });
+  const auto path = hops(bundles_[id]);
+  return std::all_of(path.begin(), path.end(),
+                     [this](const hop& h) { return lists_[h.link].crossings.size() == 1; });
 }
 
 void fair_shares::settle_alone(bundle_id id) {
@@ -204,22 +205,25 @@ void fair_shares::write_rows(bundle_id id) {
   }
 }
 
+fair_shares::hop& fair_shares::hop_over(link_id link, const bundle_state& b) {
+  const auto path = hops(b);
+  return *std::find_if(path.begin(), path.end(), [&](const hop& h) { return h.link == link; });
+}
+
 void fair_shares::own(bundle_id id, link_id link) {
   bundle_state& b = bundles_[id];
   if (b.owner == link) return;
   moved_.push_back({id, b.owner});
   disown(id);
   b.owner = link;
-  const auto h = std::ranges::find(hops(b), link, &hop::link);
-  exchange(link, h->slot, lists_[link].owned++);
+  exchange(link, hop_over(link, b).slot, lists_[link].owned++);
   lists_[link].owned_weight = recount;
 }
 
 void fair_shares::disown(bundle_id id) {
   bundle_state& b = bundles_[id];
   if (b.owner == none) return;
-  const auto h = std::ranges::find(hops(b), b.owner, &hop::link);
-  exchange(b.owner, h->slot, --lists_[b.owner].owned);
+  exchange(b.owner, hop_over(b.owner, b).slot, --lists_[b.owner].owned);
   lists_[b.owner].owned_weight = recount;
   b.owner = none;
 }

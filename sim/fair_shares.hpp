@@ -154,6 +154,7 @@ class fair_shares {
   std::span<const hop> hops(const bundle_state& b) const {
     return {hops_.data() + b.first_hop, hops_.data() + b.end_hop};
   }
+  hop& hop_over(link_id link, const bundle_state& b);
   double share(link_id link) const;
 
   void attach(bundle_id id);

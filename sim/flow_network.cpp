@@ -81,7 +81,8 @@ void flow_network::complete(picoseconds now, std::vector<flow_tag>& done) {
     completions_.erase(link);
     complete_on(link, now);
   }
-  std::ranges::sort(finished_, {}, &finished::sequence);
+  std::sort(finished_.begin(), finished_.end(),
+            [](const finished& a, const finished& b) { return a.sequence < b.sequence; });
   for (const finished& f : finished_) done.push_back(f.tag);
   flows_ -= finished_.size();
   finished_.clear();

@@ -24,7 +24,8 @@ std::vector<link_use> merged_path(std::span<const link_use> path, std::size_t li
     }
     merged.push_back(use);
   }
-  std::ranges::stable_sort(merged, {}, &link_use::link);
+  std::stable_sort(merged.begin(), merged.end(),
+                   [](const link_use& a, const link_use& b) { return a.link < b.link; });
   std::size_t kept = 0;
   for (std::size_t i = 1; i < merged.size(); ++i) {
     if (merged[i].link == merged[kept].link) {

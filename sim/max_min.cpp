@@ -47,9 +47,9 @@ struct filling {
     for (const link_state& link : links) full.push_back(link.level() <= level * nearly);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < growing.size(); ++i) {
-      const bool stops =
-          growing[i].rate_limit <= level * nearly ||
-          std::ranges::any_of(growing[i].path, [&](link_use use) { return full[use.link]; });
+      const bool stops = growing[i].rate_limit <= level * nearly ||
+                         std::any_of(growing[i].path.begin(), growing[i].path.end(),
+                                     [&](link_use use) { return full[use.link]; });
       if (stops) {
         rates[names[i]] = level;
         for (const link_use& use : growing[i].path) leave(links[use.link], use.weight, level);

@@ -1,5 +1,5 @@
-// A parallel loop over all cores: by oneTBB or, without it, by threads of its own. The body may throw: an exception ends the
-// loop and comes out of it.
+// A parallel loop over all cores. The body may throw: an exception ends the loop and comes out of it. One of three sources is
+// built: by oneTBB; without it, by threads of its own; where there are no threads, as in a browser's page, one after another.
 #pragma once
 
 #include <cstddef>

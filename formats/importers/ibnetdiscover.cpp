@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <tuple>
 
 #include "formats/fabric_parts.hpp"
 #include "formats/importers/table.hpp"
@@ -23,7 +24,9 @@ constexpr int most_ports = 1024;
 struct end {
   std::string id;
   int port;
-  auto operator<=>(const end&) const = default;
+  bool operator<(const end& other) const {
+    return std::tie(id, port) < std::tie(other.id, other.port);
+  }
 };
 
 enum class record_kind { switch_, adapter, other };

@@ -18,8 +18,9 @@ constexpr std::string_view keys[] = {"SwitchName", "Switches",   "Nodes",     "L
                                      "BlockName",  "BlockIndex", "BlockSize", "BlockSizes"};
 
 bool same_letters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
 }
 
 /// A line by keys.

@@ -73,12 +73,15 @@ void each_document(const placed_ranges& queries, const placed_ranges& keys, cons
     return std::find_if(from, all.end(),
                         [&](const placed_range& r) { return r.document != from->document; });
   };
+  const auto part = [](auto from, auto to) {
+    return std::span<const placed_range>(&*from, static_cast<std::size_t>(to - from));
+  };
   auto q = queries.begin();
   auto k = keys.begin();
   while (q != queries.end() && k != keys.end()) {
     const auto of_query = q->document, of_key = k->document;
     const auto q_end = end_of(q, queries), k_end = end_of(k, keys);
-    if (of_query == of_key) both(std::span(q, q_end), std::span(k, k_end));
+    if (of_query == of_key) both(part(q, q_end), part(k, k_end));
     if (of_query <= of_key) q = q_end;
     if (of_key <= of_query) k = k_end;
   }

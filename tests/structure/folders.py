@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "report": [*ANSWERS, "formats"],
     "cli": [*ANSWERS, "kernels", "calibrate", "validate", "sweep", "reproduce", "formats", "report"],
     "python": [*ANSWERS, "calibrate", "sweep", "reproduce", "formats", "report"],
+    "web": [*ANSWERS, "formats", "report"],
 }
 WITH_ROOMS = ("model", "kernels")
 

@@ -1,24 +1,12 @@
 #include "sim/parallel.hpp"
 
-#ifdef ATTNSIM_HAS_TBB
-#include <tbb/parallel_for.h>
-#else
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
-#endif
 
 namespace attnsim {
-
-#ifdef ATTNSIM_HAS_TBB
-
-void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
-  tbb::parallel_for(std::size_t{0}, count, body, tbb::simple_partitioner());
-}
-
-#else
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::atomic<std::size_t> next = 0;
@@ -41,7 +29,5 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
   }
   if (first) std::rethrow_exception(first);
 }
-
-#endif
 
 }  // namespace attnsim

@@ -1,0 +1,251 @@
+#include "web/answers.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ask/bases.hpp"
+#include "ask/frameworks.hpp"
+#include "ask/predicted_run.hpp"
+#include "ask/question.hpp"
+#include "ask/what_if.hpp"
+#include "formats/cluster_file.hpp"
+#include "formats/drawing.hpp"
+#include "formats/from_cluster.hpp"
+#include "formats/warnings.hpp"
+#include "model/error.hpp"
+#include "model/printable.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
+#include "model/spelling.hpp"
+#include "report/explanation.hpp"
+#include "report/pages.hpp"
+#include "report/results.hpp"
+#include "report/what_if_views.hpp"
+
+namespace attnsim::web {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string text_at(const json& request, const char* key, const std::string& otherwise = "") {
+  return request.value(key, otherwise);
+}
+
+std::vector<std::string> names_at(const json& request, const char* key) {
+  std::vector<std::string> names;
+  std::istringstream list(text_at(request, key));
+  for (std::string name; std::getline(list, name, ',');)
+    names.emplace_back(find_algorithm(name).name);
+  return names;
+}
+
+json map_at(const json& request, const char* key) {
+  return request.value(key, json::object());
+}
+
+/// Into the page's own file system.
+void write_files(const json& request) {
+  const auto files = map_at(request, "files");
+  for (const auto& [name, text] : files.items()) {
+    if (name.empty() || name.find('/') != std::string::npos || name.front() == '.')
+      throw input_error("file: '" + printable(name) + "': expected a name without folders");
+    std::ofstream(name, std::ios::binary) << text.get<std::string>();
+  }
+}
+
+ask::question question_of(const json& request) {
+  ask::question q;
+  ask::set_key(q, "cluster", text_at(request, "cluster"));
+  const auto fields = map_at(request, "fields");
+  for (const auto& [name, given] : fields.items()) {
+    const auto* field = ask::find_field(name);
+    if (field == nullptr) throw input_error(location{name, ""}, "unknown field");
+    for (const auto& one : given.is_array() ? given : json::array({given}))
+      ask::set(q, *field, one.get<std::string>());
+  }
+  return q;
+}
+
+void require_sequence(const ask::question& q) {
+  if (!q.sequence && q.documents.empty()) throw input_error(asked("seq"), "expected tokens");
+}
+
+json shown(const report::page& page) {
+  auto data = page.data();
+  return {{"result", data["result"]}, {"html", page.body()}, {"charts", data["charts"]}};
+}
+
+json table_of_fields() {
+  static constexpr const char* groups[] = {"cluster", "attention", "strategy", "reading", "step"};
+  static constexpr const char* forms[] = {"value", "switch", "list"};
+  auto rows = json::array();
+  for (const auto& f : ask::fields()) {
+    rows.push_back({{"name", f.name},
+                    {"group", groups[static_cast<int>(f.group)]},
+                    {"means", f.means},
+                    {"usual", f.usual},
+                    {"form", forms[static_cast<int>(f.is)]},
+                    {"choices", f.choices != nullptr ? json(f.choices()) : json::array()},
+                    {"open", f.choices == nullptr || f.is_open}});
+  }
+  return rows;
+}
+
+json tables(const json&, const progress&) {
+  auto importers = json::array(), schedules = json::array();
+  for (const auto& i : formats::known_importers())
+    importers.push_back(
+        {{"name", i.name}, {"what", i.what}, {"assumes", i.assumes}, {"refuses", i.refuses}});
+  for (const auto& a : algorithms())
+    schedules.push_back({{"name", a.name}, {"summary", a.summary}, {"source", a.source}});
+  return {{"fields", table_of_fields()},
+          {"clusters", shipped_clusters()},
+          {"importers", importers},
+          {"schedules", schedules}};
+}
+
+json predict(const json& request, const progress& said) {
+  const auto q = question_of(request);
+  require_sequence(q);
+  const auto c = ask::cluster_of(q);
+  const bool views = request.value("views", false);
+  ask::predicted_run run(q, c, views ? ask::recording::intervals : ask::recording::totals,
+                         [&](auto done, auto wanted) {
+                           if (said) said(done, wanted);
+                         });
+  if (views) return shown(report::page_of(c, run));
+  return {{"result", report::to_json(run.prediction())}};
+}
+
+/// For every framework its settings, or why it can run none of the candidates.
+json settings_for(const plan_result& plan) {
+  auto all = json::array();
+  for (const auto& f : frameworks()) {
+    json one{{"framework", f.name}};
+    try {
+      one["text"] = report::to_text(settings_of_best(f, plan), f.name, plan);
+    } catch (const infeasible& e) {
+      one["refusal"] = e.what();
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+json plan_all(const json& request, const progress& said) {
+  const auto q = question_of(request);
+  require_sequence(q);
+  const auto c = ask::cluster_of(q);
+  auto result = plan(c, ask::plan_of(q, ask::ranks_of(q, c), names_at(request, "schedules")), said);
+  const auto top = request.value("top", std::size_t{20});
+  if (result.candidates.size() > top) result.candidates.resize(top);
+  if (!request.value("views", false)) return {{"result", report::to_json(result)}};
+  auto all = shown(report::page_of(c, result));
+  all["settings"] = settings_for(result);
+  all["counts"] = {{"considered", result.considered},
+                   {"estimated", result.estimated},
+                   {"simulated", result.simulated},
+                   {"rejected", result.rejected.size()}};
+  return all;
+}
+
+json what_if(const json& request, const progress&) {
+  const auto q = question_of(request);
+  require_sequence(q);
+  return shown(report::page_of(ask::answer(q, ask::parse_what_if(text_at(request, "vary")),
+                                           names_at(request, "schedules"))));
+}
+
+json show_cluster(const json& request, const progress&) {
+  const auto c = ask::cluster_of(question_of(request));
+  json all{{"name", c.name},
+           {"devices", c.devices()},
+           {"device", c.device.name},
+           {"nodes", c.nodes},
+           {"bisection", to_string(formats::bisection(c))},
+           {"bases", json::array()},
+           {"warnings", formats::warnings_of(formats::from_cluster(c))}};
+  for (const auto& one : ask::bases_of(c))
+    all["bases"].push_back({{"figures", one.figures}, {"basis", one.basis}});
+  try {
+    all["drawing"] = formats::draw_svg(c);
+  } catch (const input_error& e) {
+    all["drawing_refused"] = e.what();
+  }
+  return all;
+}
+
+formats::settings settings_of(const json& request) {
+  formats::settings given{.device = text_at(request, "device")};
+  const auto rate = text_at(request, "nic-bandwidth");
+  if (rate.empty()) return given;
+  try {
+    given.nic_rate = parse<bandwidth>(rate);
+    if (given.nic_rate <= bandwidth{}) throw std::invalid_argument("expected more than zero");
+  } catch (const std::invalid_argument& e) {
+    throw input_error(asked("nic-bandwidth"), rate, e.what());
+  }
+  return given;
+}
+
+json import_files(const json& request, const progress&) {
+  const auto given = settings_of(request);
+  const auto files = map_at(request, "files");
+  std::vector<formats::topology> read;
+  for (const auto& [name, text] : files.items())
+    read.push_back(
+        formats::read_topology(formats::read_source(name), given, text_at(request, "as")));
+  if (read.empty()) throw input_error("files: expected at least one");
+  const auto nodes = text_at(request, "nodes");
+  ask::question counted;
+  if (!nodes.empty()) ask::set(counted, "nodes", nodes);
+  const auto file = formats::write_cluster_file(formats::combine(std::move(read), given),
+                                                {.name = text_at(request, "name", "imported"),
+                                                 .fabric = text_at(request, "fabric"),
+                                                 .nodes = counted.overrides.nodes});
+  return {{"yaml", file.text}, {"warnings", file.warnings}};
+}
+
+struct kind {
+  std::string_view name;
+  json (*answer)(const json& request, const progress&);
+};
+constexpr kind kinds[] = {{"tables", tables},        {"predict", predict},
+                          {"plan", plan_all},        {"what-if", what_if},
+                          {"cluster", show_cluster}, {"import", import_files}};
+
+json answer_to(const json& request, const progress& said) {
+  const auto asked_for = text_at(request, "ask");
+  for (const auto& k : kinds) {
+    if (k.name != asked_for) continue;
+    write_files(request);
+    return k.answer(request, said);
+  }
+  throw input_error(asked("ask"), asked_for, expected_one_of(asked_for, names_in(kinds)));
+}
+
+json error(int exit, const std::string& field, const std::string& message) {
+  return {{"error", {{"exit", exit}, {"field", field}, {"message", printable(message)}}}};
+}
+
+json answer_or_error(const std::string& request, const progress& said) {
+  try {
+    return answer_to(json::parse(request), said);
+  } catch (const input_error& e) {
+    return error(2, e.field(), e.what());
+  } catch (const infeasible& e) {
+    return error(3, e.field(), e.what());
+  } catch (const std::exception& e) {
+    return error(1, "", e.what());
+  }
+}
+
+}  // namespace
+
+std::string answer(const std::string& request, const progress& said) {
+  return answer_or_error(request, said).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace attnsim::web

@@ -1,0 +1,25 @@
+// Runs the module beside the page: takes {id, request}, sends {id, done, wanted} while it works and then {id, answer}.
+// A request is ended by ending its worker; the page starts another with the module that is compiled already.
+"use strict";
+importScripts("attnsim.js");
+
+let module = null;
+
+/// `wasm` is a compiled WebAssembly.Module.
+const start = wasm => attnsim_module({
+  instantiateWasm: (imports, done) => {
+    WebAssembly.instantiate(wasm, imports).then(instance => done(instance, wasm));
+    return {};
+  },
+});
+
+onmessage = async ({data}) => {
+  if (data.wasm) {
+    module = start(data.wasm);
+    return;
+  }
+  const {id, request} = data;
+  const answers = await module;
+  const text = answers.answer(JSON.stringify(request), (done, wanted) => postMessage({id, done, wanted}));
+  postMessage({id, answer: JSON.parse(text)});
+};
