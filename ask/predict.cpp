@@ -13,6 +13,8 @@
 namespace attnsim {
 namespace {
 
+constexpr double most_of_the_time = 0.5;
+
 constexpr name_table<prediction_method, 2> methods{
     {{prediction_method::simulation, "simulation"}, {prediction_method::analytic, "analytic"}}};
 
@@ -46,9 +48,24 @@ void use_estimate(const placed_schedule& i, pass_prediction& p) {
   p.exposed_communication = e.exposed_communication();
   p.kernels = kernels_of(i, e.rank);
   const double share = e.compute / e.time;
-  const bool computes = share >= 0.5 || i.ranks() == 1;
+  const bool computes = share >= most_of_the_time || i.ranks() == 1;
   p.bottleneck = {computes ? "compute" : "communication", i.on().device.name,
                   computes ? share : 1 - share};
+}
+
+double computing_share(const rank_timeline& r, const timeline& t) {
+  return t.duration() > seconds() ? r.compute / t.duration() : 1;
+}
+
+/// Who computes for most of the time, if anyone does: the rank that ends last or, where shares of work are unequal, the one
+/// that computes longest, for which it waits more than for any link. Null: no one.
+const rank_timeline* computing_rank(const timeline& t) {
+  if (computing_share(t.slowest(), t) >= most_of_the_time || t.links.empty()) return &t.slowest();
+  const auto& busiest =
+      *std::max_element(t.ranks.begin(), t.ranks.end(),
+                        [](const auto& x, const auto& y) { return x.compute < y.compute; });
+  const double share = computing_share(busiest, t);
+  return share >= std::max(most_of_the_time, t.links.front().utilisation) ? &busiest : nullptr;
 }
 
 void use_timeline(const placed_schedule& i, const timeline& t, pass_prediction& p) {
@@ -57,6 +74,7 @@ void use_timeline(const placed_schedule& i, const timeline& t, pass_prediction& 
   p.exposed_communication = t.slowest().exposed_communication();
   p.kernels = kernels_of(i, t.slowest().rank);
   p.bottleneck = find_bottleneck(i, t);
+  if (const auto* rank = computing_rank(t)) p.computing_elsewhere = rank->compute - p.compute;
 }
 
 /// Of the least certain transport that the schedule uses.
@@ -71,12 +89,13 @@ double communication_uncertainty(const placed_schedule& i) {
 
 void set_interval(const placed_schedule& i, pass_prediction& p) {
   const auto device = p.compute + p.exposed_communication;
-  const auto uncertain = p.compute * i.on().device.uncertainty.compute +
-                         p.exposed_communication * communication_uncertainty(i);
+  const auto computing = p.compute + p.computing_elsewhere;
+  const auto uncertain = computing * i.on().device.uncertainty.compute +
+                         (device - computing) * communication_uncertainty(i);
   const auto of_host = i.on().host.uncertainty;
   p.low = std::max(device - uncertain, p.host * (1 - of_host));
   const bool for_long = i.chosen().start == run_start::in_sequence;
-  const auto throttled = p.compute * (for_long ? i.on().device.uncertainty.sustained : 0);
+  const auto throttled = computing * (for_long ? i.on().device.uncertainty.sustained : 0);
   p.high = std::max(p.time, device) + uncertain + throttled + p.host * of_host;
 }
 
@@ -261,15 +280,14 @@ flop_count useful_operations(const attention& a, pass_kind pass) {
 }
 
 bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
-  const auto& slowest = t.slowest();
-  const double busy = t.duration() > seconds() ? slowest.compute / t.duration() : 1;
-  if (busy >= 0.5 || t.links.empty()) {
-    return {"compute", i.on().network.name(i.on().network.device(i.device_of(slowest.rank))), busy};
+  if (const auto* rank = computing_rank(t)) {
+    const auto device = i.on().network.device(i.device_of(rank->rank));
+    return {"compute", i.on().network.name(device), computing_share(*rank, t)};
   }
   const auto& link = t.links.front();
   const auto name = i.on().network.name(link.link, "->");
   constexpr double hardly_used = 0.3;
-  if (link.utilisation < hardly_used) return {"latency", name, 1 - busy};
+  if (link.utilisation < hardly_used) return {"latency", name, 1 - computing_share(t.slowest(), t)};
   return {std::string(name_of(i.on().network.links()[link.link].kind)), name, link.utilisation};
 }
 

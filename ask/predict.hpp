@@ -37,7 +37,8 @@ struct pass_prediction {
   seconds time;  ///< the longer of the device's, compute and exposed communication, and the host's
   seconds compute;
   seconds exposed_communication;
-  seconds host;       ///< to launch it all (model/cost/host_time.hpp)
+  seconds computing_elsewhere;  ///< of exposed communication: for a rank that computes longer
+  seconds host;                 ///< to launch it all (model/cost/host_time.hpp)
   seconds low, high;  ///< interval of the time that the profile's stated uncertainties give
   byte_count most_bytes_sent;  ///< by any rank
   double mean_bytes_sent = 0;

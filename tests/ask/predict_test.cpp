@@ -50,6 +50,27 @@ TEST(kernels_of, launches_take_their_share) {
   EXPECT_NEAR(kernels.share, 2.0 / 5, 1e-6);
 }
 
+// Of contiguous tokens rank r of 4 has (2 r + 1) / 16 of the pairs. The others wait in the last reduce-scatter for rank 3,
+// whose computing bounds the pass, in its interval too.
+TEST(predict, waiting_for_a_rank_that_computes_longer_is_bound_by_its_computing) {
+  auto c = read_cluster("star", {.nodes = 4});
+  c.device.uncertainty.compute = 0.1;
+  const attention a{.heads = 8, .kv_heads = 8, .sequence = 262144};
+  const strategy s{
+      .schedule = "allgather", .rows = 4, .cols = 1, .tokens = token_layout::contiguous};
+  const auto p = predict(c, a, s, 4, pass_kind::backward).passes[0];
+  EXPECT_EQ(p.bottleneck.kind, "compute");
+  EXPECT_EQ(p.bottleneck.name, "node3.gpu0");
+  const auto longest = p.bottleneck.share * p.time;
+  EXPECT_GT(p.bottleneck.share, 0.8);
+  EXPECT_LT(p.compute, longest / 2);
+  EXPECT_NEAR((p.compute + p.computing_elsewhere) / longest, 1, 1e-9);
+  const auto rest = p.time - longest;
+  const auto uncertain =
+      0.1 * longest + c.device.communication_uncertainty(link_kind::network) * rest;
+  EXPECT_NEAR((p.time - p.low) / uncertain, 1, 1e-9);
+}
+
 /// A ring of two whose host takes a second for a kernel and as good as nothing for the rest.
 cluster with_slow_host() {
   auto c = read_cluster("star", {.nodes = 2});
