@@ -18,8 +18,9 @@ const importer& find_importer(const source& from, const std::string& as,
   }
 #ifndef ATTNSIM_HAS_PUGIXML
   if (trimmed(from.text).starts_with('<')) {
-    throw input_error(from.name +
-                      ": this build reads no XML: install pugixml (libpugixml-dev) and configure again");
+    throw input_error(
+        from.name +
+        ": this build reads no XML: install pugixml (libpugixml-dev) and configure again");
   }
 #endif
   if (!as.empty()) throw input_error("--as", as, expected_one_of(as, names_in(all)));

@@ -11,21 +11,21 @@
 #define ATTNSIM_XML(IMPORTER, name)
 #endif
 
-#define ATTNSIM_IMPORTERS(IMPORTER) \
-  ATTNSIM_XML(IMPORTER, nccl_topology)           \
-  ATTNSIM_XML(IMPORTER, nccl_graph)              \
-  IMPORTER(rocm_smi)                \
-  IMPORTER(nvidia_smi)              \
-  ATTNSIM_XML(IMPORTER, hwloc)                   \
-  IMPORTER(slurm)                   \
-  IMPORTER(slurm_yaml)              \
-  IMPORTER(topograph)               \
-  IMPORTER(ibnetdiscover)           \
-  IMPORTER(astra_sim)               \
-  IMPORTER(htsim)                   \
-  ATTNSIM_XML(IMPORTER, simgrid)                 \
-  IMPORTER(taccl)                   \
-  ATTNSIM_XML(IMPORTER, graphml)                 \
+#define ATTNSIM_IMPORTERS(IMPORTER)    \
+  ATTNSIM_XML(IMPORTER, nccl_topology) \
+  ATTNSIM_XML(IMPORTER, nccl_graph)    \
+  IMPORTER(rocm_smi)                   \
+  IMPORTER(nvidia_smi)                 \
+  ATTNSIM_XML(IMPORTER, hwloc)         \
+  IMPORTER(slurm)                      \
+  IMPORTER(slurm_yaml)                 \
+  IMPORTER(topograph)                  \
+  IMPORTER(ibnetdiscover)              \
+  IMPORTER(astra_sim)                  \
+  IMPORTER(htsim)                      \
+  ATTNSIM_XML(IMPORTER, simgrid)       \
+  IMPORTER(taccl)                      \
+  ATTNSIM_XML(IMPORTER, graphml)       \
   IMPORTER(attnsim)
 
 namespace attnsim::formats::importers {
