@@ -61,6 +61,12 @@ void check_model(const step_question& q, const degrees& cut, const transformer& 
         fmt::format("{} has {} experts, a stage {} ranks; feasible: divisors of both, such as {}",
                     t.name, t.experts, cut.stage_ranks(), std::gcd(t.experts, cut.stage_ranks())));
   }
+  if (t.latent > 0 && q.base.prefix > 0) {
+    throw input_error(asked("prefix"), std::to_string(q.base.prefix),
+                      fmt::format("expected 0: {} caches latents, and making keys and values of "
+                                  "cached ones is not modelled",
+                                  t.name));
+  }
   if (q.task == step_task::prefill && cut.chunks > 1)
     throw input_error(asked("vp"), std::to_string(cut.chunks), "expected 1 for a prefill");
 }
@@ -172,7 +178,9 @@ layers_attention attention_of(const step_question& q, const degrees& cut, const 
 
 double cached_bytes(const step_question& q, const layer_setting& s) {
   const double tokens = static_cast<double>((*q.base.sequence + q.base.prefix) * q.sequences());
-  return 2 * 2 * tokens / s.cut.context * static_cast<double>(s.model.key_width()) / s.cut.tensor;
+  const double shared_by =
+      s.model.latent > 0 ? 1 : s.cut.tensor;  // every tensor rank has the latents
+  return 2 * tokens / s.cut.context * static_cast<double>(s.model.cached_width()) / shared_by;
 }
 
 /// By pipeline rank.
@@ -280,12 +288,17 @@ double least_seconds(const step_question& q, const layer_setting& s, const clust
                       windows * useful_operations(limited, pass).value();
     return work / rate.value() / (s.cut.tensor * s.cut.context);
   };
-  double layer = products(forward_operations(s)) + attention(pass_kind::forward);
-  if (q.task == step_task::train) {
-    layer += products(backward_operations(s)) + attention(pass_kind::backward);
-    if (s.recomputed == recomputation::full) layer += attention(pass_kind::forward);
-  }
-  return layer * s.model.layers / s.cut.pipeline;
+  const auto layer = [&](const layer_setting& one) {
+    double total = products(forward_operations(one)) + attention(pass_kind::forward);
+    if (q.task == step_task::prefill) return total;
+    total += products(backward_operations(one)) + attention(pass_kind::backward);
+    if (s.recomputed == recomputation::full) total += attention(pass_kind::forward);
+    return total;
+  };
+  const int dense = s.model.experts > 0 ? s.model.dense_layers : 0;
+  const double all =
+      (s.model.layers - dense) * layer(s) + (dense > 0 ? dense * layer(without_experts(s)) : 0);
+  return all / s.cut.pipeline;
 }
 
 }  // namespace
@@ -324,8 +337,8 @@ std::pair<double, double> layer_seconds(const step_question& q, const cluster& c
   const auto setting = setting_of(q, cut, t);
   const auto attended = attention_of(q, cut, t, known);
   const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
-  return {sum_of(costs.layers(pass_kind::forward, 1, {})),
-          sum_of(costs.layers(pass_kind::backward, 1, {}))};
+  return {sum_of(costs.layers(pass_kind::forward, {.others = 1}, {})),
+          sum_of(costs.layers(pass_kind::backward, {.others = 1}, {}))};
 }
 
 double attention_seconds(const step_question& q, const transformer& t, known_parts& known) {

@@ -102,7 +102,8 @@ const group_transfer& known_parts::transfer(collective_kind kind, const degrees&
 /// Operations of layers one after the other, laid out on streams.
 class step_costs::program {
  public:
-  program(const step_costs& costs, double scale) : costs_(costs), scale_(scale) {}
+  program(const step_costs& costs, const layer_setting& s, double scale)
+      : costs_(costs), setting_(s), scale_(scale) {}
 
   void add_layer(const std::vector<layer_operation>& list, beside data) {
     if (data.gathers) gather();
@@ -211,8 +212,8 @@ class step_costs::program {
   void gather() {
     const std::size_t n = ends_.size();
     const std::vector<int> after = n < 2 ? std::vector<int>{} : std::vector<int>{ends_[n - 2]};
-    const auto& s = costs_.setting_;
-    const bool fp8 = costs_.sharding_ == sharding::parameters && s.linear == product_type::fp8;
+    const bool fp8 =
+        costs_.sharding_ == sharding::parameters && setting_.linear == product_type::fp8;
     const double element = fp8 ? 1 : half;
     for (const auto& [group, parameters] : shares()) {
       if (parameters > 0)
@@ -234,12 +235,12 @@ class step_costs::program {
 
   /// A layer's parameters, by who has the same.
   std::array<std::pair<rank_group, double>, 2> shares() const {
-    const auto& s = costs_.setting_;
-    return {{{rank_group::replicas, dense_parameters_a_rank(s)},
-             {rank_group::expert_replicas, expert_parameters_a_rank(s)}}};
+    return {{{rank_group::replicas, dense_parameters_a_rank(setting_)},
+             {rank_group::expert_replicas, expert_parameters_a_rank(setting_)}}};
   }
 
   const step_costs& costs_;
+  const layer_setting& setting_;
   double scale_;
   std::vector<device_operation> operations_;
   int computed_ = -1;          // the latest operation that computes
@@ -275,47 +276,56 @@ double step_costs::local(const layer_operation& op) const {
   return op.kernels * device.memory_time(each).value() / speed_;
 }
 
-part_times step_costs::run(const std::vector<layer_operation>& list, int copies, beside data,
-                           double scale) const {
-  program p(*this, scale);
+part_times step_costs::run(const layer_setting& s, const std::vector<layer_operation>& list,
+                           int copies, beside data, double scale) const {
+  program p(*this, s, scale);
   for (int i = 0; i < copies; ++i) p.add_layer(list, data);
   return p.run();
 }
 
-part_times step_costs::row_of(const std::vector<layer_operation>& list, int count, beside data,
-                              double scale) const {
+part_times step_costs::row_of(const layer_setting& s, const std::vector<layer_operation>& list,
+                              int count, beside data, double scale) const {
   constexpr int simulated = 4;
-  if (count <= simulated) return run(list, count, data, scale);
-  const auto all = run(list, simulated, data, scale);
-  const auto steady = all + -1 * run(list, simulated - 1, data, scale);
+  if (count <= simulated) return run(s, list, count, data, scale);
+  const auto all = run(s, list, simulated, data, scale);
+  const auto steady = all + -1 * run(s, list, simulated - 1, data, scale);
   return all + (count - simulated) * steady;
 }
 
-part_times step_costs::layers(pass_kind pass, int count, beside data, double scale) const {
-  auto list =
-      pass == pass_kind::forward ? forward_operations(setting_) : backward_operations(setting_);
-  const auto as_asked = row_of(list, count, data, scale);
-  if (!setting_.overlaps_tensor) return as_asked;
+part_times step_costs::alike(const layer_setting& s, pass_kind pass, int count, beside data,
+                             double scale) const {
+  auto list = pass == pass_kind::forward ? forward_operations(s) : backward_operations(s);
+  const auto as_asked = row_of(s, list, count, data, scale);
+  if (!s.overlaps_tensor) return as_asked;
   for (auto& op : list) op.in_pieces = false;
-  const auto whole = row_of(list, count, data, scale);
+  const auto whole = row_of(s, list, count, data, scale);
   return sum_of(whole) < sum_of(as_asked) ? whole : as_asked;
 }
 
+part_times step_costs::layers(pass_kind pass, const layer_row& row, beside data,
+                              double scale) const {
+  part_times total{};
+  if (row.others > 0) total = alike(setting_, pass, row.others, data, scale);
+  if (row.dense > 0) total = total + alike(without_experts(setting_), pass, row.dense, data, scale);
+  return total;
+}
+
 part_times step_costs::loss(pass_kind pass) const {
-  return run(pass == pass_kind::forward ? loss_forward(setting_) : loss_backward(setting_), 1, {},
+  return run(setting_,
+             pass == pass_kind::forward ? loss_forward(setting_) : loss_backward(setting_), 1, {},
              1);
 }
 
 part_times step_costs::embedding(pass_kind) const {
   const double bytes = 2 * half * static_cast<double>(setting_.tokens) *
                        static_cast<double>(setting_.model.hidden) / setting_.cut.tensor;
-  return run({{.name = "embedding", .traffic = bytes}}, 1, {}, 1);
+  return run(setting_, {{.name = "embedding", .traffic = bytes}}, 1, {}, 1);
 }
 
 part_times step_costs::logits_of(double tokens) const {
   auto one = setting_;
   one.tokens = static_cast<std::int64_t>(tokens);
-  return run(loss_forward(one), 1, {}, 1);
+  return run(one, loss_forward(one), 1, {}, 1);
 }
 
 part_times step_costs::optimizer(double dense, double expert) const {

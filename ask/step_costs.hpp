@@ -55,6 +55,15 @@ struct beside {
   bool reduces = false;  ///< its gradients are reduced afterwards
 };
 
+/// Layers in a row: those with a dense MLP where others have experts come first.
+struct layer_row {
+  int dense = 0;
+  int others = 0;
+
+  int count() const { return dense + others; }
+  friend bool operator==(const layer_row&, const layer_row&) = default;
+};
+
 class step_costs {
  public:
   /// References are kept.
@@ -63,7 +72,7 @@ class step_costs {
 
   /// Of so many layers in a row, with attention `scale` times as long. Exchanges of tensor ranks that may overlap do where that
   /// is faster: pieces of few tokens are not.
-  part_times layers(pass_kind, int count, beside, double scale = 1) const;
+  part_times layers(pass_kind, const layer_row&, beside, double scale = 1) const;
   part_times loss(pass_kind) const;
   part_times embedding(pass_kind) const;
   /// Of the output layer for so many tokens.
@@ -77,8 +86,11 @@ class step_costs {
  private:
   class program;
 
-  part_times run(const std::vector<layer_operation>&, int copies, beside, double scale) const;
-  part_times row_of(const std::vector<layer_operation>&, int count, beside, double scale) const;
+  part_times alike(const layer_setting&, pass_kind, int count, beside, double scale) const;
+  part_times run(const layer_setting&, const std::vector<layer_operation>&, int copies, beside,
+                 double scale) const;
+  part_times row_of(const layer_setting&, const std::vector<layer_operation>&, int count, beside,
+                    double scale) const;
   double local(const layer_operation&) const;
   const group_transfer& transfer(collective_kind, rank_group) const;
 

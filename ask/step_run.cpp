@@ -1,5 +1,7 @@
 #include "ask/step_run.hpp"
 
+#include <algorithm>
+
 #include "model/step/pipeline.hpp"
 
 namespace attnsim::ask {
@@ -13,11 +15,18 @@ std::vector<seconds> times_of(const std::vector<part_times>& parts) {
 
 }  // namespace
 
-std::vector<int> stage_layers(const degrees& cut, int layers) {
+std::vector<layer_row> stage_layers(const degrees& cut, const transformer& t) {
   const int stages = cut.pipeline * cut.chunks;
-  std::vector<int> counts(static_cast<std::size_t>(stages), layers / stages);
-  for (int i = 0; i < layers % stages; ++i) ++counts[static_cast<std::size_t>(i)];
-  return counts;
+  std::vector<layer_row> rows(static_cast<std::size_t>(stages));
+  int dense = t.experts > 0 ? t.dense_layers : 0;
+  for (int i = 0; i < stages; ++i) {
+    const int count = t.layers / stages + (i < t.layers % stages ? 1 : 0);
+    auto& row = rows[static_cast<std::size_t>(i)];
+    row.dense = std::min(dense, count);
+    row.others = count - row.dense;
+    dense -= row.dense;
+  }
+  return rows;
 }
 
 step_run::step_run(const step_costs& costs, const layer_setting& s, step_task task,
@@ -28,7 +37,7 @@ step_run::step_run(const step_costs& costs, const layer_setting& s, step_task ta
       sharding_(sharded),
       micro_batches_(micro_batches),
       sequences_(sequences),
-      counts_(stage_layers(s.cut, s.model.layers)) {}
+      rows_(stage_layers(s.cut, s.model)) {}
 
 part_times step_run::parts(double scale) const {
   return task_ == step_task::prefill ? prefill(scale) : train(scale);
@@ -37,17 +46,20 @@ part_times step_run::parts(double scale) const {
 held_layers step_run::held(int rank) const {
   const auto& cut = setting_.cut;
   held_layers h{.embedding = rank == 0, .loss = rank == cut.pipeline - 1};
-  for (int c = 0; c < cut.chunks; ++c)
-    h.layers += counts_[static_cast<std::size_t>(c * cut.pipeline + rank)];
+  for (int c = 0; c < cut.chunks; ++c) {
+    const auto& row = rows_[static_cast<std::size_t>(c * cut.pipeline + rank)];
+    h.layers += row.count();
+    h.dense += row.dense;
+  }
   const auto chunks = chunks_in_flight(cut.pipeline, cut.chunks, micro_batches_, rank);
   h.layers_in_flight = static_cast<double>(h.layers) / cut.chunks * chunks;
   return h;
 }
 
 part_times step_run::pass_over(std::size_t stage, pass_kind pass, beside data, double scale) const {
-  auto total = costs_.layers(pass, counts_[stage], data, scale);
+  auto total = costs_.layers(pass, rows_[stage], data, scale);
   if (stage == 0) total = total + costs_.embedding(pass);
-  const bool last = stage + 1 == counts_.size();
+  const bool last = stage + 1 == rows_.size();
   if (last && task_ == step_task::train) total = total + costs_.loss(pass);
   return total;
 }
@@ -55,8 +67,8 @@ part_times step_run::pass_over(std::size_t stage, pass_kind pass, beside data, d
 /// Equal stages are run once.
 std::vector<part_times> step_run::passes(pass_kind pass, beside data, double scale) const {
   std::vector<part_times> all;
-  for (std::size_t i = 0; i < counts_.size(); ++i) {
-    const bool as_before = i > 1 && i + 1 < counts_.size() && counts_[i] == counts_[i - 1];
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const bool as_before = i > 1 && i + 1 < rows_.size() && rows_[i] == rows_[i - 1];
     all.push_back(as_before ? all.back() : pass_over(i, pass, data, scale));
   }
   return all;
@@ -93,8 +105,7 @@ part_times step_run::train(double scale) const {
   }
   total[static_cast<std::size_t>(step_part::bubble)] += run.bubble().value();
   const auto h = held(run.slowest);
-  return total + costs_.optimizer(parameters_of(setting_, h),
-                                  h.layers * expert_parameters_a_rank(setting_));
+  return total + costs_.optimizer(parameters_of(setting_, h), expert_parameters_of(setting_, h));
 }
 
 /// A batch's micro-batches follow each other through the stages; the last one's first tokens end it.

@@ -39,11 +39,11 @@ class step_run {
   step_task task_;
   sharding sharding_;
   int micro_batches_;
-  std::int64_t sequences_;   ///< of a micro-batch
-  std::vector<int> counts_;  ///< layers of each virtual stage
+  std::int64_t sequences_;       ///< of a micro-batch
+  std::vector<layer_row> rows_;  ///< of each virtual stage
 };
 
 /// Layers of each virtual stage: as even as they go, the first ones have more.
-std::vector<int> stage_layers(const degrees&, int layers);
+std::vector<layer_row> stage_layers(const degrees&, const transformer&);
 
 }  // namespace attnsim::ask

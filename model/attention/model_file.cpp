@@ -58,9 +58,10 @@ std::int64_t size_under(const config_node& node, std::string_view key) {
 }
 
 void allow_model_keys(const config_node& row) {
-  row.allow_only({"heads", "kv_heads", "head_dim", "value_head_dim", "latent", "rotary", "mask",
-                  "window", "chunk", "layers", "sinks", "joint", "hidden", "intermediate", "depth",
-                  "vocabulary", "mlp", "tied", "experts"});
+  row.allow_only({"heads",        "kv_heads",   "head_dim", "value_head_dim", "latent",
+                  "query_latent", "rotary",     "mask",     "window",         "chunk",
+                  "layers",       "sinks",      "joint",    "hidden",         "intermediate",
+                  "depth",        "vocabulary", "mlp",      "tied",           "experts"});
 }
 
 }  // namespace attnsim

@@ -18,6 +18,9 @@ struct element_cost {
 };
 // Adds the branch to the residual and norms the sum: two in, two out. Eager, the norm's six steps are in fp32.
 constexpr element_cost norm_cost{4 * number, 36, 8}, norm_gradient{4 * number, 60, 12};
+// Without the residual.
+constexpr element_cost latent_norm_cost{2 * number, 30, 7},
+    latent_norm_gradient{3 * number, 54, 11};
 // Eager, to fp32 and back.
 constexpr element_cost rotation_cost{2 * number, 20, 6};
 constexpr element_cost gated_cost{3 * number, 5 * number, 2},
@@ -32,14 +35,22 @@ constexpr element_cost loss_cost{10, 18, 4}, loss_gradient{10, 18, 4};
 /// The layer's sizes on one device.
 struct sizes {
   double tokens, local;  ///< of the micro-batch, and of them those that the device norms
-  double hidden, query, key, inner;
+  double hidden, query, key, value, output, inner;
+  double query_latent, latent, latents,
+      expanded;  ///< of latent attention; the same on all tensor ranks but for `expanded`
   explicit sizes(const layer_setting& s)
       : tokens(static_cast<double>(s.tokens)),
         local(s.sequence_parallel ? tokens / s.cut.tensor : tokens),
         hidden(static_cast<double>(s.model.hidden)),
         query(static_cast<double>(s.model.query_width()) / s.cut.tensor),
         key(static_cast<double>(s.model.key_width()) / s.cut.tensor),
-        inner(static_cast<double>(s.model.intermediate) / s.cut.tensor) {}
+        value(static_cast<double>(s.model.value_width()) / s.cut.tensor),
+        output(static_cast<double>(s.model.output_width()) / s.cut.tensor),
+        inner(static_cast<double>(s.model.intermediate) / s.cut.tensor),
+        query_latent(static_cast<double>(s.model.query_latent)),
+        latent(static_cast<double>(s.model.latent)),
+        latents(static_cast<double>(s.model.latent_width())),
+        expanded(static_cast<double>(s.model.expanded_width()) / s.cut.tensor) {}
 };
 
 class operation_list {
@@ -98,6 +109,16 @@ class operation_list {
                s_.sequence_parallel ? collective_kind::reduce_scatter : collective_kind::all_reduce,
                rank_group::tensor, number * n_.tokens * n_.hidden, s_.overlaps_tensor);
   }
+  void gather_latents() {
+    if (s_.sequence_parallel)
+      collective("gather of latents", collective_kind::all_gather, rank_group::tensor,
+                 number * n_.tokens * n_.latents);
+  }
+  void scatter_latent_sums() {
+    collective("sum of latents' parts",
+               s_.sequence_parallel ? collective_kind::reduce_scatter : collective_kind::all_reduce,
+               rank_group::tensor, number * n_.tokens * n_.latents);
+  }
 
   std::vector<layer_operation> take() { return std::move(list_); }
 
@@ -134,18 +155,38 @@ struct expert_sizes {
   double local, hidden, tokens, count, rows, width, before, shared;
 };
 
+/// Queries, keys and values from latents. Recomputed selectively, latents are kept.
+void latent_projections(operation_list& list, const layer_setting& s, bool selective) {
+  const sizes n(s);
+  if (n.query_latent == 0 && !selective) {
+    list.gather_tokens();
+    list.product("queries", n.tokens, n.query, n.hidden);
+  }
+  if (!selective) list.product("latents", n.local, n.latents, n.hidden);
+  list.elementwise("norm of latents", n.local * (n.query_latent + n.latent), latent_norm_cost);
+  list.cast("inputs to fp8", n.local * (n.query_latent + n.latent));
+  list.gather_latents();
+  if (n.query_latent > 0) list.product("queries", n.tokens, n.query, n.query_latent);
+  list.product("keys and values", n.tokens, n.expanded, n.latent);
+}
+
 void attention_forward(operation_list& list, const layer_setting& s, bool again) {
   const sizes n(s);
   const bool selective = again && s.recomputed == recomputation::selective;
   list.elementwise("norm", n.local * n.hidden, norm_cost);
   list.cast("inputs to fp8", n.local * n.hidden);
-  list.gather_tokens();
-  // queries and values are kept, keys and the output are computed again
-  list.product("projections", n.tokens, selective ? n.key : n.query + 2 * n.key, n.hidden);
+  if (n.latent > 0) {
+    latent_projections(list, s, selective);
+  } else {
+    list.gather_tokens();
+    // queries and values are kept, keys and the output are computed again
+    list.product("projections", n.tokens, selective ? n.key : n.query + n.key + n.value, n.hidden);
+  }
   list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
+  if (selective && n.latent > 0) return;
   if (!selective) list.attention(pass_kind::forward);
-  if (!selective) list.cast("inputs to fp8", n.tokens * n.query);
-  list.product("output", n.tokens, n.hidden, n.query);
+  if (!selective) list.cast("inputs to fp8", n.tokens * n.output);
+  list.product("output", n.tokens, n.hidden, n.output);
   list.scatter_sums();
 }
 
@@ -227,15 +268,33 @@ void mlp_backward(operation_list& list, const layer_setting& s) {
   list.elementwise("norm", n.local * n.hidden, norm_gradient);
 }
 
+void latent_gradients(operation_list& list, const layer_setting& s) {
+  const sizes n(s);
+  list.gather_latents();
+  list.gradients("keys and values", n.tokens, n.expanded, n.latent);
+  if (n.query_latent > 0) list.gradients("queries", n.tokens, n.query, n.query_latent);
+  list.scatter_latent_sums();
+  list.elementwise("norm of latents", n.local * (n.query_latent + n.latent), latent_norm_gradient);
+  list.gradients("latents", n.local, n.latents, n.hidden);
+  if (n.query_latent > 0) return;
+  list.gather_tokens();
+  list.gradients("queries", n.tokens, n.query, n.hidden);
+  list.scatter_sums();
+}
+
 void attention_backward(operation_list& list, const layer_setting& s) {
   const sizes n(s);
   list.gather_tokens();
-  list.gradients("output", n.tokens, n.hidden, n.query);
+  list.gradients("output", n.tokens, n.hidden, n.output);
   list.attention(pass_kind::backward);
   list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
-  list.gather_tokens();
-  list.gradients("projections", n.tokens, n.query + 2 * n.key, n.hidden);
-  list.scatter_sums();
+  if (n.latent > 0) {
+    latent_gradients(list, s);
+  } else {
+    list.gather_tokens();
+    list.gradients("projections", n.tokens, n.query + n.key + n.value, n.hidden);
+    list.scatter_sums();
+  }
   list.elementwise("norm", n.local * n.hidden, norm_gradient);
 }
 
@@ -266,9 +325,9 @@ double kept_by_all(const layer_setting& s) {
   const bool fp8 = s.linear == product_type::fp8;
   const double input_bytes = fp8 ? 1 : number;  // of a product, kept as it went in
   const double statistics = 4 * static_cast<double>(s.model.shape.heads) / s.cut.tensor;
-  const double output = n.query * (number + (fp8 ? 1 : 0));  // attention's backward reads it too
-  return n.local * n.hidden * 2 * (number + input_bytes) +
-         n.tokens * (number * (n.query + 2 * n.key) + output + statistics) +
+  const double output = n.output * (number + (fp8 ? 1 : 0));  // attention's backward reads it too
+  return n.local * (n.hidden * 2 + n.latents) * (number + input_bytes) +
+         n.tokens * (number * (n.query + n.key + n.value) + output + statistics) +
          kept_of_mlp(s, input_bytes);
 }
 
@@ -279,6 +338,12 @@ std::string_view name_of(recomputation r) {
 }
 recomputation parse_recomputation(std::string_view text) {
   return find_value(recomputations, text);
+}
+
+layer_setting without_experts(layer_setting s) {
+  s.model.experts = s.model.active_experts = 0;
+  s.model.shared_intermediate = 0;
+  return s;
 }
 
 std::vector<layer_operation> forward_operations(const layer_setting& s) {
@@ -329,7 +394,9 @@ double kept_bytes(const layer_setting& s) {
     case recomputation::none:
       return kept_by_all(s);
     case recomputation::selective:
-      return 2 * input + n.tokens * (number * (2 * n.query + n.key) + statistics) +
+      return 2 * input + number * n.local * n.latents +
+             n.tokens *
+                 (number * (n.output + (n.latent > 0 ? 0 : n.query + n.value)) + statistics) +
              (s.model.experts == 0
                   ? number * n.tokens * n.inner
                   : number * expert_tokens(s) * static_cast<double>(s.model.expert_intermediate));
@@ -356,11 +423,11 @@ double loss_bytes(const layer_setting& s) {
 
 double dense_parameters_a_rank(const layer_setting& s) {
   const auto& m = s.model;
-  const double norms = 2 * static_cast<double>(m.hidden);
-  if (m.experts == 0)
-    return (m.attention_parameters() + m.dense_parameters(m.intermediate)) / s.cut.tensor + norms;
-  return m.attention_parameters() / s.cut.tensor + norms +
-         static_cast<double>(m.hidden) * m.experts + m.dense_parameters(m.shared_intermediate);
+  const double attention = m.latent_parameters() + m.norm_parameters() +
+                           (m.attention_parameters() - m.latent_parameters()) / s.cut.tensor;
+  if (m.experts == 0) return attention + m.dense_parameters(m.intermediate) / s.cut.tensor;
+  return attention + static_cast<double>(m.hidden) * m.experts +
+         m.dense_parameters(m.shared_intermediate);
 }
 
 double expert_parameters_a_rank(const layer_setting& s) {

@@ -15,6 +15,8 @@
 //              MLP                   T x (2) f/t x h, activation, T x h x f/t
 //              scatter
 //              with experts instead  router, all-to-all of T/t tokens x active experts over expert ranks, grouped products, and back
+//              of latents            projections to latents of T/t tokens, their norm, and a gather of them in place of the
+//                                    tokens; from there queries, and keys and values, T x (...)/t x latent
 //   backward   each product twice: the gradient of its input and of its weights. A gather becomes a scatter of gradients and
 //              the other way round; inputs that were gathered are gathered again (Korthikanti et al., arXiv 2205.05198).
 //
@@ -74,6 +76,9 @@ struct layer_operation {
   bool in_pieces =
       false;  ///< beside the product that follows (all-gather) or comes before (reduce-scatter)
 };
+
+/// Of the first layers of a model with experts, whose MLP is dense.
+layer_setting without_experts(layer_setting);
 
 std::vector<layer_operation> forward_operations(const layer_setting&);
 /// With what is recomputed first.

@@ -35,12 +35,16 @@ void read_listed(transformer& t, const config_node& row) {
     t.gated = kind == "gated";
   }
   t.tied = row.get<bool>("tied", false);
+  t.latent = row.get_integer("latent", 1, 0);
+  t.rotary = row.get_integer("rotary", 1, 0);
+  t.query_latent = row.get_integer("query_latent", 1, 0);
   if (!row.has("experts")) return;
   const auto experts = row.at("experts");
-  experts.allow_only({"count", "active", "shared"});
+  experts.allow_only({"count", "active", "shared", "width", "dense"});
   t.experts = count_of(experts, "count", most_experts);
   t.active_experts = experts.get_within("active", 1, t.experts);
-  t.expert_intermediate = t.intermediate;
+  t.expert_intermediate = experts.get_integer("width", 1, t.intermediate);
+  t.dense_layers = experts.has("dense") ? experts.get_within("dense", 0, t.layers) : 0;
   t.shared_intermediate = experts.get_integer("shared", 1, 0);
 }
 
@@ -65,11 +69,14 @@ void read_experts(transformer& t, const config_node& node) {
     t.dense_layers = node.get_within("first_k_dense_replace", 0, t.layers);
 }
 
+void read_latents(transformer& t, const config_node& node) {
+  if (!node.has("kv_lora_rank")) return;
+  t.latent = size_under(node, "kv_lora_rank");
+  t.rotary = size_under(node, "qk_rope_head_dim");
+  if (node.has("q_lora_rank")) t.query_latent = size_under(node, "q_lora_rank");
+}
+
 void read_configured(transformer& t, const config_node& node) {
-  if (node.has("kv_lora_rank"))
-    node.fail("kv_lora_rank",
-              "latent attention's projections are not modelled: expected a model "
-              "with plain keys and values");
   t.hidden = size_under(node, first_key(node, {"hidden_size", "n_embd", "dim"}));
   t.layers =
       count_of(node, first_key(node, {"num_hidden_layers", "n_layer", "num_layers"}), most_layers);
@@ -80,6 +87,7 @@ void read_configured(transformer& t, const config_node& node) {
   t.gated = !is_one_of(t.name, {"gpt2", "gpt_neox", "gptj", "opt", "bloom", "falcon", "phi",
                                 "starcoder2", "gpt_bigcode"});
   t.tied = node.get<bool>("tie_word_embeddings", t.name == "gpt2");
+  read_latents(t, node);
   read_experts(t, node);
 }
 
@@ -108,8 +116,21 @@ void read_limited(transformer& t, const std::string& model, const config_node& n
 
 }  // namespace
 
+double transformer::latent_parameters() const {
+  return static_cast<double>(hidden) * static_cast<double>(latent_width());
+}
+
 double transformer::attention_parameters() const {
-  return static_cast<double>(hidden) * static_cast<double>(2 * query_width() + 2 * key_width());
+  const auto h = static_cast<double>(hidden), query = static_cast<double>(query_width());
+  const double output = h * static_cast<double>(output_width());
+  if (latent == 0) return h * (query + static_cast<double>(key_width() + value_width())) + output;
+  const double queries = (query_latent > 0 ? static_cast<double>(query_latent) : h) * query;
+  return latent_parameters() + queries +
+         static_cast<double>(latent) * static_cast<double>(expanded_width()) + output;
+}
+
+double transformer::norm_parameters() const {
+  return static_cast<double>(2 * hidden + (latent > 0 ? query_latent + latent : 0));
 }
 
 double transformer::dense_parameters(std::int64_t width) const {
@@ -124,7 +145,7 @@ double transformer::expert_parameters() const {
 namespace {
 
 double layer_parameters_with(const transformer& t, int experts) {
-  const double common = t.attention_parameters() + 2 * static_cast<double>(t.hidden);
+  const double common = t.attention_parameters() + t.norm_parameters();
   if (t.experts == 0) return common + t.dense_parameters(t.intermediate);
   const double sparse = static_cast<double>(t.hidden) * t.experts +
                         experts * t.expert_parameters() + t.dense_parameters(t.shared_intermediate);
@@ -174,12 +195,11 @@ double model_operations_a_token(const transformer& t, std::int64_t sequence, std
     a.sequence = sequence;
     a.prefix = prefix;
     a.batch = 1;
-    return 12 * static_cast<double>(visible_pairs(a)) / static_cast<double>(sequence) *
-           static_cast<double>(t.query_width());
+    return 6 * static_cast<double>(visible_pairs(a)) / static_cast<double>(sequence) *
+           static_cast<double>(t.query_width() + t.output_width());
   };
   const double multiplied =
-      t.layers * (t.active_layer_parameters() - 2 * static_cast<double>(t.hidden)) +
-      t.embedding_parameters();
+      t.layers * (t.active_layer_parameters() - t.norm_parameters()) + t.embedding_parameters();
   return 6 * multiplied + (t.layers - t.limited_layers) * of_layer(t.shape) +
          t.limited_layers * of_layer(t.limited);
 }

@@ -39,6 +39,14 @@ double layer_parameters(const layer_setting& s) {
   return dense_parameters_a_rank(s) + expert_parameters_a_rank(s);
 }
 
+/// The mean over the held layers of what `bytes` says of one.
+template <typename Bytes>
+double mean_over(const held_layers& held, const layer_setting& s, Bytes bytes) {
+  if (held.dense == 0) return bytes(s);
+  const double share = static_cast<double>(held.dense) / held.layers;
+  return (1 - share) * bytes(s) + share * bytes(without_experts(s));
+}
+
 }  // namespace
 
 std::string_view name_of(sharding s) {
@@ -49,14 +57,18 @@ sharding parse_sharding(std::string_view text) {
 }
 
 double parameters_of(const layer_setting& s, const held_layers& held) {
-  return held.layers * dense_parameters_a_rank(s) + embedding_tables(s, held);
+  return held.layers * mean_over(held, s, dense_parameters_a_rank) + embedding_tables(s, held);
+}
+
+double expert_parameters_of(const layer_setting& s, const held_layers& held) {
+  return (held.layers - held.dense) * expert_parameters_a_rank(s);
 }
 
 step_memory memory_of(const layer_setting& s, sharding sharded, const held_layers& held) {
   step_memory m;
   add_states(m, parameters_of(s, held), s.cut.replicas(), sharded);
-  add_states(m, held.layers * expert_parameters_a_rank(s), s.cut.expert_replicas(), sharded);
-  m.activations = kept_bytes(s) * held.layers_in_flight;
+  add_states(m, expert_parameters_of(s, held), s.cut.expert_replicas(), sharded);
+  m.activations = mean_over(held, s, kept_bytes) * held.layers_in_flight;
   m.buffers = held.attention_buffers;
   if (sharded == sharding::parameters) {
     constexpr int gathered_layers = 2;
@@ -71,7 +83,8 @@ step_memory memory_of_prefill(const layer_setting& s, const held_layers& held,
                               double cached_bytes_a_layer) {
   step_memory m;
   const double element = s.linear == product_type::fp8 ? 1 : half;
-  m.parameters = held.layers * layer_parameters(s) * element + embedding_tables(s, held) * half;
+  m.parameters = held.layers * mean_over(held, s, layer_parameters) * element +
+                 embedding_tables(s, held) * half;
   m.activations = held.layers * cached_bytes_a_layer;
   m.buffers = held.attention_buffers;
   m.workspace = working_bytes(s);

@@ -32,6 +32,7 @@ struct step_memory {
 
 struct held_layers {
   int layers = 0;               ///< of the pipeline rank
+  int dense = 0;                ///< of them, those with a dense MLP where others have experts
   double layers_in_flight = 0;  ///< whose activations are kept at once: layers x micro-batches
   bool embedding = false;
   bool loss = false;
@@ -47,5 +48,6 @@ step_memory memory_of_prefill(const layer_setting&, const held_layers&,
 
 /// Parameters on a device, sharded or not: layers and embeddings, those of experts apart.
 double parameters_of(const layer_setting&, const held_layers&);
+double expert_parameters_of(const layer_setting&, const held_layers&);
 
 }  // namespace attnsim

@@ -29,9 +29,20 @@ class step_run_of {
 };
 
 TEST(stage_layers, are_as_even_as_they_go) {
-  EXPECT_THAT(stage_layers({.pipeline = 4}, 32), ElementsAre(8, 8, 8, 8));
-  EXPECT_THAT(stage_layers({.pipeline = 4}, 30), ElementsAre(8, 8, 7, 7));
-  EXPECT_THAT(stage_layers({.pipeline = 2, .chunks = 2}, 6), ElementsAre(2, 2, 1, 1));
+  const auto counts = [](const degrees& cut, int layers) {
+    std::vector<int> all;
+    for (const auto& row : stage_layers(cut, {.layers = layers})) all.push_back(row.count());
+    return all;
+  };
+  EXPECT_THAT(counts({.pipeline = 4}, 32), ElementsAre(8, 8, 8, 8));
+  EXPECT_THAT(counts({.pipeline = 4}, 30), ElementsAre(8, 8, 7, 7));
+  EXPECT_THAT(counts({.pipeline = 2, .chunks = 2}, 6), ElementsAre(2, 2, 1, 1));
+}
+
+TEST(stage_layers, dense_ones_come_first) {
+  const transformer t{.layers = 8, .experts = 16, .dense_layers = 3};
+  EXPECT_THAT(stage_layers({.pipeline = 4}, t),
+              ElementsAre(layer_row{2, 0}, layer_row{1, 1}, layer_row{0, 2}, layer_row{0, 2}));
 }
 
 TEST(step_run, holds_what_is_under_way) {

@@ -116,6 +116,46 @@ TEST(layer, keeps_what_backward_reads) {
   EXPECT_EQ(kept_bytes(s), 4096.0 * 4096);
 }
 
+/// A layer of DeepSeek-V3 whose MLP is dense.
+layer_setting deepseek(int tensor = 1) {
+  return without_experts(
+      {.model = read_transformer("deepseek-v3"), .cut = {.tensor = tensor}, .tokens = 4096});
+}
+
+TEST(layer, of_latents_multiplies_every_parameter_once_and_backward_twice) {
+  const auto s = deepseek();
+  const double parameters = 7168.0 * (1536 + 576) + 1536.0 * 128 * 192 + 512.0 * 128 * 256 +
+                            128.0 * 128 * 7168 + 3.0 * 7168 * 18432;
+  EXPECT_EQ(product_operations(forward_operations(s)), 2 * 4096 * parameters);
+  EXPECT_EQ(product_operations(backward_operations(s)), 2 * 2 * 4096 * parameters);
+  auto full = s;
+  full.recomputed = recomputation::full;
+  EXPECT_EQ(product_operations(backward_operations(full)), 3 * 2 * 4096 * parameters);
+  // Each tensor rank makes the latents of its own tokens.
+  EXPECT_EQ(product_operations(forward_operations(deepseek(4))), 2 * 4096 * parameters / 4);
+}
+
+TEST(layer, of_latents_gathers_latents_before_the_heads) {
+  const auto forward = forward_operations(deepseek(2)), backward = backward_operations(deepseek(2));
+  constexpr double latents = 2.0 * 4096 * 2112, tokens = 2.0 * 4096 * 7168;
+  EXPECT_EQ(moved(forward, collective_kind::all_gather, rank_group::tensor), latents + tokens);
+  EXPECT_EQ(moved(forward, collective_kind::reduce_scatter, rank_group::tensor), 2 * tokens);
+  EXPECT_EQ(moved(backward, collective_kind::all_gather, rank_group::tensor), latents + 3 * tokens);
+  EXPECT_EQ(moved(backward, collective_kind::reduce_scatter, rank_group::tensor), latents + tokens);
+}
+
+TEST(layer, of_latents_keeps_them_and_what_they_become) {
+  auto s = deepseek();
+  // a token: input, residual and norms' outputs; latents and their norms; Q and K of 192, V and O of 128; two of the MLP and
+  // their product
+  const double mlp = 3.0 * 2 * 18432, heads = 2 * 128.0;
+  EXPECT_EQ(kept_bytes(s), 4096 * (4 * 2 * 7168.0 + 2 * 2 * 2112 + heads * (192 + 192 + 128 + 128) +
+                                   4 * 128 + mlp));
+  s.recomputed = recomputation::selective;
+  EXPECT_EQ(kept_bytes(s),
+            4096 * (2 * 2 * 7168.0 + 2 * 2112 + heads * 128 + 4 * 128 + 2 * 18432.0));
+}
+
 TEST(layer, logits_are_held_in_four_forms) {
   EXPECT_EQ(loss_bytes(llama2()), 4096.0 * 32000 * (2 + 4 + 4 + 4));
   EXPECT_EQ(loss_bytes(llama2(2)), 4096.0 * 16000 * (2 + 4 + 4 + 4));
@@ -132,6 +172,11 @@ TEST(layer, parameters_a_rank) {
       .model = read_transformer("mixtral-8x7b"), .cut = {.data = 8, .expert = 4}, .tokens = 1};
   EXPECT_EQ(dense_parameters_a_rank(s), 41943040.0 + 8192 + 32768);
   EXPECT_EQ(expert_parameters_a_rank(s), 2.0 * 3 * 4096 * 14336);
+  // Latents are made on every tensor rank, norms too.
+  EXPECT_EQ(
+      dense_parameters_a_rank(deepseek(2)),
+      7168.0 * 2112 + 2 * 7168 + 1536 + 512 +
+          (1536.0 * 128 * 192 + 512.0 * 128 * 256 + 128.0 * 128 * 7168 + 3.0 * 7168 * 18432) / 2);
 }
 
 }  // namespace

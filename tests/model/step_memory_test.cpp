@@ -58,6 +58,17 @@ TEST(step_memory, experts_have_fewer_replicas) {
             12 * dense_parameters_a_rank(s) / 8 + 12 * expert_parameters_a_rank(s) / 2);
 }
 
+TEST(step_memory, dense_layers_have_no_experts) {
+  const layer_setting s{
+      .model = read_transformer("deepseek-v3"), .cut = {.data = 8, .expert = 4}, .tokens = 1};
+  const held_layers held{.layers = 4, .dense = 3, .layers_in_flight = 4};
+  EXPECT_EQ(parameters_of(s, held),
+            dense_parameters_a_rank(s) + 3 * dense_parameters_a_rank(without_experts(s)));
+  EXPECT_EQ(expert_parameters_of(s, held), 64.0 * 3 * 7168 * 2048);
+  EXPECT_EQ(memory_of(s, sharding::none, held).activations,
+            kept_bytes(s) + 3 * kept_bytes(without_experts(s)));
+}
+
 TEST(step_memory, a_prefill_keeps_no_states) {
   const auto m = memory_of_prefill(llama2_over(1), whole_model, 100);
   EXPECT_EQ(m.parameters, 2 * parameters);
