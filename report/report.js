@@ -145,13 +145,14 @@ var draw_charts = (() => {
       const share = ((event.clientX - box.left) / box.width * width - left) / (width - left - right);
       return domain[0] + Math.min(Math.max(share, 0), 1) * (domain[1] - domain[0]);
     };
-    let pressed = null;
-    svg.node().addEventListener("mousedown", e => { pressed = time_at(e); e.preventDefault(); svg.node().focus(); });
-    window.addEventListener("mouseup", e => {
-      if (pressed === null) return;
-      const other = time_at(e), [from, to] = [Math.min(pressed, other), Math.max(pressed, other)];
-      pressed = null;
-      if (to - from > (domain[1] - domain[0]) / 100) show(from, to);
+    svg.node().addEventListener("mousedown", e => {
+      const pressed = time_at(e);
+      e.preventDefault();
+      svg.node().focus();
+      window.addEventListener("mouseup", released => {
+        const other = time_at(released), [from, to] = [Math.min(pressed, other), Math.max(pressed, other)];
+        if (to - from > (domain[1] - domain[0]) / 100) show(from, to);
+      }, {once: true});
     });
     svg.node().addEventListener("dblclick", () => show(0, c.end));
     svg.node().addEventListener("keydown", e => {
@@ -306,6 +307,32 @@ var draw_charts = (() => {
     });
   }
 
+  /// Values by two sides: the darker the lower, up to four times the least.
+  function map(figure, c, name) {
+    const left = 60, top = 34, size = Math.min(64, (width - left - 20) / c.sides.length), height = Math.min(size, 40);
+    const least = d3.min(c.cells, cell => cell.value);
+    const shade = d3.scaleLog().domain([least, 4 * least]).range([1, 0.12]).clamp(true);
+    const svg = canvas(figure, top + height * c.sides.length + 6, name);
+    axis_title(svg, `${c.rows} down, ${c.columns} across`, 4, 12, "start");
+    c.sides.forEach((side, i) => {
+      axis_title(svg, side, left + size * (i + 0.5), top - 8, "middle");
+      axis_title(svg, side, left - 10, top + height * (i + 0.5) + 4);
+    });
+    for (const cell of c.cells) {
+      const x = left + size * cell.column, y = top + height * cell.row;
+      const best = cell.value === least;
+      mark(svg.append("rect").attr("x", x + 1).attr("y", y + 1).attr("width", size - 2).attr("height", height - 2)
+        .attr("fill", colour("compute")).attr("fill-opacity", shade(cell.value))
+        .attr("stroke", best ? "var(--text)" : "none").attr("stroke-width", 2), cell.value,
+        `${c.rows} = ${c.sides[cell.row]}, ${c.columns} = ${c.sides[cell.column]}: ${cell.name}, ${shown(cell.value, c.unit)}, ${d3.format(".3r")(cell.value / least)} times the best`);
+      if (size >= 44) {
+        svg.append("text").attr("x", x + size / 2).attr("y", y + height / 2).attr("dy", ".35em").attr("text-anchor", "middle")
+          .style("pointer-events", "none").style("fill", shade(cell.value) > 0.5 ? "#fff" : null)
+          .text(`${d3.format(".3~r")(cell.value / least)}×`);
+      }
+    }
+  }
+
   /// Under each chart a line says what the mark shows that the mouse or the arrow keys are on.
   function walk(figure) {
     const svg = figure.querySelector("svg"), caption = figure.appendChild(document.createElement("figcaption"));
@@ -330,12 +357,12 @@ var draw_charts = (() => {
     });
   }
 
-  const kinds = {bars, timeline, lines, pairs, scatter};
+  const kinds = {bars, timeline, lines, pairs, scatter, map};
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
   return (element, charts) => {
     for (const figure of element.querySelectorAll("figure[data-section]")) {
       const chart = charts[figure.dataset.section], section = figure.parentElement;
-      kinds[chart.kind](figure, chart, section.querySelector("h2").textContent);
+      kinds[chart.kind](figure, chart, section.querySelector("h2, h3").textContent);
       walk(figure);
       const rows = section.querySelector("details");
       if (rows) rows.open = false;

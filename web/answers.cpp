@@ -8,6 +8,7 @@
 
 #include "ask/bases.hpp"
 #include "ask/frameworks.hpp"
+#include "ask/grid_map.hpp"
 #include "ask/predicted_run.hpp"
 #include "ask/question.hpp"
 #include "ask/what_if.hpp"
@@ -17,9 +18,12 @@
 #include "formats/warnings.hpp"
 #include "model/error.hpp"
 #include "model/printable.hpp"
+#include "model/read_file.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "model/spelling.hpp"
+#include "model/topology_files.hpp"
 #include "report/explanation.hpp"
+#include "report/grid_map_views.hpp"
 #include "report/pages.hpp"
 #include "report/results.hpp"
 #include "report/what_if_views.hpp"
@@ -68,10 +72,6 @@ ask::question question_of(const json& request) {
   return q;
 }
 
-void require_sequence(const ask::question& q) {
-  if (!q.sequence && q.documents.empty()) throw input_error(asked("seq"), "expected tokens");
-}
-
 json shown(const report::page& page) {
   auto data = page.data();
   return {{"result", data["result"]}, {"html", page.body()}, {"charts", data["charts"]}};
@@ -108,15 +108,16 @@ json tables(const json&, const progress&) {
 
 json predict(const json& request, const progress& said) {
   const auto q = question_of(request);
-  require_sequence(q);
   const auto c = ask::cluster_of(q);
   const bool views = request.value("views", false);
   ask::predicted_run run(q, c, views ? ask::recording::intervals : ask::recording::totals,
                          [&](auto done, auto wanted) {
                            if (said) said(done, wanted);
                          });
-  if (views) return shown(report::page_of(c, run));
-  return {{"result", report::to_json(run.prediction())}};
+  if (!views) return {{"result", report::to_json(run.prediction())}};
+  auto all = shown(report::page_of(c, run));
+  all["csv"] = report::to_csv(run.prediction());
+  return all;
 }
 
 /// For every framework its settings, or why it can run none of the candidates.
@@ -136,13 +137,13 @@ json settings_for(const plan_result& plan) {
 
 json plan_all(const json& request, const progress& said) {
   const auto q = question_of(request);
-  require_sequence(q);
   const auto c = ask::cluster_of(q);
   auto result = plan(c, ask::plan_of(q, ask::ranks_of(q, c), names_at(request, "schedules")), said);
   const auto top = request.value("top", std::size_t{20});
   if (result.candidates.size() > top) result.candidates.resize(top);
   if (!request.value("views", false)) return {{"result", report::to_json(result)}};
   auto all = shown(report::page_of(c, result));
+  all["csv"] = report::to_csv(result);
   all["settings"] = settings_for(result);
   all["counts"] = {{"considered", result.considered},
                    {"estimated", result.estimated},
@@ -153,19 +154,30 @@ json plan_all(const json& request, const progress& said) {
 
 json what_if(const json& request, const progress&) {
   const auto q = question_of(request);
-  require_sequence(q);
-  return shown(report::page_of(ask::answer(q, ask::parse_what_if(text_at(request, "vary")),
-                                           names_at(request, "schedules"))));
+  const auto varied =
+      ask::answer(q, ask::parse_what_if(text_at(request, "vary")), names_at(request, "schedules"));
+  auto all = shown(report::page_of(varied));
+  all["csv"] = report::to_csv(varied);
+  return all;
+}
+
+json map_grids(const json& request, const progress& said) {
+  const auto q = question_of(request);
+  const auto map = ask::map_grids(q, ask::cluster_of(q), names_at(request, "schedules"), said);
+  if (map.fastest() == nullptr) throw infeasible("no grid runs that fits in memory");
+  return shown(report::page_of(map));
 }
 
 json show_cluster(const json& request, const progress&) {
-  const auto c = ask::cluster_of(question_of(request));
+  const auto q = question_of(request);
+  const auto c = ask::cluster_of(q);
   json all{{"name", c.name},
            {"devices", c.devices()},
            {"device", c.device.name},
            {"nodes", c.nodes},
            {"bisection", to_string(formats::bisection(c))},
            {"bases", json::array()},
+           {"yaml", read_file(find_topology_file("clusters", q.cluster))},
            {"warnings", formats::warnings_of(formats::from_cluster(c))}};
   for (const auto& one : ask::bases_of(c))
     all["bases"].push_back({{"figures", one.figures}, {"basis", one.basis}});
@@ -212,9 +224,9 @@ struct kind {
   std::string_view name;
   json (*answer)(const json& request, const progress&);
 };
-constexpr kind kinds[] = {{"tables", tables},        {"predict", predict},
-                          {"plan", plan_all},        {"what-if", what_if},
-                          {"cluster", show_cluster}, {"import", import_files}};
+constexpr kind kinds[] = {{"tables", tables},      {"predict", predict}, {"plan", plan_all},
+                          {"what-if", what_if},    {"grids", map_grids}, {"cluster", show_cluster},
+                          {"import", import_files}};
 
 json answer_to(const json& request, const progress& said) {
   const auto asked_for = text_at(request, "ask");

@@ -1,17 +1,18 @@
 // What the page asks: a request as JSON to an answer as JSON, in the words of the command line.
 //
 //   {"ask": "plan", "cluster": "nd-h100-v5", "fields": {"nodes": "8", "seq": "1M", "heads": "64"}, "top": 20}
-//     -> {"result": what `attnsim plan --format json` prints, "html": ..., "charts": [...], "notes": [...]}
+//     -> {"result": what `attnsim plan --format json` prints}; with "views": true also "html", "charts", "csv"
 //   any -> {"error": {"exit": 2, "field": "heads", "message": "heads: '0': expected ..."}}
 //
 // `fields` are those of a question by their names (ask/question.hpp), as texts; a list's values are an array. "files" are
 // texts by name, which the request's names of files may then be. What is asked:
 //
 //   tables    the question's fields, the shipped clusters, importers, schedules
-//   predict   one strategy; with "views", also a report's html and charts (report/page.hpp)
-//   plan      ranked candidates, likewise, and settings for frameworks; "schedules": names, separated by commas
+//   predict   one strategy
+//   plan      ranked candidates, with "views" also settings for frameworks; "schedules": names, separated by commas
 //   what-if   plans as one value varies: "vary": "seq=64K..1M"
-//   cluster   its drawing, what stands behind its figures, warnings about its wiring
+//   grids     time by the shape of the grid
+//   cluster   its file, its drawing, what stands behind its figures, warnings about its wiring
 //   import    "files" of other programs as a cluster file; "as", "name", "device", "nic-bandwidth", "nodes", "fabric"
 #pragma once
 

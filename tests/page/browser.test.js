@@ -1,0 +1,203 @@
+// The page in headless Chromium: node --test browser.test.js, with PAGE (its folder), MODULES (node_modules) and CHROMIUM set.
+"use strict";
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const http = require("node:http");
+const os = require("node:os");
+const path = require("node:path");
+const {after, before, test} = require("node:test");
+const puppeteer = require(`${process.env.MODULES}/puppeteer-core`);
+
+const types = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm"};
+let server, browser, address;
+
+before(async () => {
+  server = http.createServer((request, response) => {
+    const name = new URL(request.url, "http://page").pathname.slice(1) || "index.html";
+    const file = path.join(process.env.PAGE, name);
+    if (!fs.existsSync(file)) return response.writeHead(404).end();
+    response.writeHead(200, {"content-type": types[path.extname(file)] ?? "text/plain"}).end(fs.readFileSync(file));
+  });
+  await new Promise(listening => server.listen(0, "127.0.0.1", listening));
+  address = `http://127.0.0.1:${server.address().port}/`;
+  browser = await puppeteer.launch({executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]});
+});
+
+after(async () => {
+  await browser.close();
+  server.close();
+});
+
+const small = "#ask=plan&cluster=pcie-8&seq=64K&heads=16&schedules=ring,ulysses,mesh";
+const one = "#ask=predict&cluster=pcie-8&seq=64K&heads=16&schedule=ring";
+
+/// A page whose console stays empty and that asks no other host, after its first answer or error.
+async function open(fragment, width = 1300) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(60000);
+  page.said = [];
+  page.on("console", message => page.said.push(message.text()));
+  page.on("pageerror", error => page.said.push(error.message));
+  page.on("request", request => {
+    if (!request.url().startsWith(address) && !/^(data|blob):/.test(request.url())) page.said.push(`asked ${request.url()}`);
+  });
+  await page.setViewport({width, height: 900});
+  await page.goto(address + fragment);
+  await page.waitForFunction(() => document.body.dataset.answers || document.querySelector("#error:not([hidden])"));
+  return page;
+}
+
+async function close(page) {
+  assert.deepEqual(page.said, []);
+  await page.close();
+}
+
+const text = (page, selector) => page.$eval(selector, element => element.textContent);
+const answered = (page, times) => page.waitForFunction(n => Number(document.body.dataset.answers) >= n, {}, times);
+const set = (page, selector, value, event = "change") => page.$eval(selector, (element, given, name) => {
+  element.value = given;
+  element.dispatchEvent(new Event(name));
+}, value, event);
+
+test("loads and ranks, without a network from then on", async () => {
+  const page = await open(small);
+  assert.match(await text(page, "#answer h1"), /^Plan: attention on pcie-8, 8 ranks$/);
+  assert.equal((await page.$$("#answer section")).length, 6);
+  assert.ok((await page.$$("#answer .mark")).length > 20);
+  assert.match(await text(page, "#settings-text"), /^#/);
+  await page.setOfflineMode(true);
+  await set(page, "#field-heads", "32");
+  await page.click("#ask");
+  await answered(page, 2);
+  assert.match(await text(page, "#answer dd"), /32 heads/);
+  await close(page);
+});
+
+test("a slider is followed by the answer and the link", async () => {
+  const page = await open(one);
+  const seconds = [];
+  for (const [at, tokens] of [["5", "131072"], ["6", "262144"]]) {
+    const times = Number(await page.$eval("body", body => body.dataset.answers));
+    const from = Date.now();
+    await set(page, "#slider-seq", at, "input");
+    await answered(page, times + 1);
+    seconds.push((Date.now() - from) / 1000);
+    assert.ok((await text(page, "#answer dd")).startsWith(`${tokens} tokens`));
+  }
+  console.log(`slider to answer: ${seconds.map(s => s.toFixed(2)).join(", ")} s`);
+  assert.ok(Math.min(...seconds) < 1.5);
+  assert.match(page.url(), /seq=256K/);
+  await set(page, "#slider-bandwidth", "4", "input");
+  await answered(page, 4);
+  assert.match(decodeURIComponent(page.url()), /set=nics\.bandwidth=800\+Gb\/s/);
+  await close(page);
+});
+
+test("a link asks again, with what is folded away", async () => {
+  const page = await open("#ask=predict&cluster=dgx-h100&nodes=2&seq=128K&heads=16&schedule=mesh&grid=4x4&placement=tile-in-node");
+  assert.equal(await page.$eval("#field-grid", input => input.value), "4x4");
+  assert.equal(await page.$eval("#field-placement", input => input.value), "tile-in-node");
+  assert.match(await text(page, "#answer .answer"), /^mesh 4x4: /);
+  assert.equal(await text(page, "#more pre"), "attnsim predict dgx-h100 --nodes 2 --seq 128K --heads 16 --schedule mesh --grid 4x4 --placement tile-in-node");
+  await close(page);
+});
+
+test("an error is one line, at its field", async () => {
+  const page = await open("#ask=plan&cluster=pcie-8&seq=64K&heads=0");
+  assert.equal(await text(page, "#error"), "heads: '0': expected a whole number of at least 1, such as 8, 128K or 1M");
+  assert.ok(await page.$(".field.invalid #field-heads"));
+  await set(page, "#field-heads", "8");
+  await page.click("#ask");
+  await answered(page, 1);
+  assert.ok(await page.$("#error[hidden]"));
+  await close(page);
+});
+
+test("a pasted matrix becomes the cluster; a mistake in its file is shown at its line", async () => {
+  const page = await open(one);
+  const matrix = fs.readFileSync(path.join(__dirname, "../formats/data/nvidia-smi/nvlink-pairs.txt"), "utf8");
+  await set(page, "#own-pasted", matrix);
+  await set(page, "#own-device", "a100-sxm4-80gb");
+  await set(page, "#own-nic-bandwidth", "200 Gb/s");
+  await page.$eval("#own-import", button => button.click());
+  await answered(page, 2);
+  assert.equal(await page.$eval("#cluster", select => select.value), "own.yaml");
+  const yaml = await page.$eval("#own-yaml", area => area.value);
+  assert.match(yaml, /^device: a100-sxm4-80gb$/m);
+  await set(page, "#own-yaml", yaml.replace(/^device: .*$/m, "device: a1000"));
+  await page.$eval("#own-use", button => button.click());
+  await page.waitForSelector("#error:not([hidden])");
+  assert.match(await text(page, "#error"), /^own\.yaml:\d+: device: 'a1000': expected /);
+  assert.equal(await page.$eval("#own-yaml", area => area.value.slice(area.selectionStart, area.selectionEnd)), "device: a1000");
+  await close(page);
+});
+
+test("what was measured on such devices stands beside, with its points", async () => {
+  const page = await open("#ask=predict&cluster=dgx-h200&seq=64K&heads=16&schedule=ring");
+  await page.waitForFunction(() => document.body.dataset.cluster);
+  const cells = await page.$$eval("#trust table:nth-of-type(1)", tables => tables.slice(1).map(t => [...t.rows].map(r => [...r.cells].map(c => c.textContent))));
+  assert.deepEqual(cells[0].find(row => row[0] === "schedules").slice(0, 2), ["schedules", "512"]);
+  await page.$eval("#trust details:last-of-type", details => { details.open = true; });
+  await page.waitForFunction(() => document.querySelector("#trust figure circle"), {timeout: 5000});
+  await close(page);
+});
+
+test("two settings side by side, and exports", async () => {
+  const page = await open(one);
+  await page.click("#keep");
+  await set(page, "#slider-seq", "3", "input");
+  await answered(page, 2);
+  assert.match(await text(page, "#kept .note"), /^seq: 64K, now 32K$/);
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attnsim-page-"));
+  const client = await page.createCDPSession();
+  await client.send("Browser.setDownloadBehavior", {behavior: "allow", downloadPath: folder});
+  for (const name of ["Save JSON", "Save CSV", "Save charts as SVG"]) {
+    await page.evaluate(wanted => [...document.querySelectorAll("#more button")].find(b => b.textContent === wanted).click(), name);
+  }
+  const read = async name => {
+    const file = path.join(folder, name);
+    for (let tries = 0; !fs.existsSync(file); ++tries) {
+      assert.ok(tries < 100, `${name} is not saved`);
+      await new Promise(later => setTimeout(later, 100));
+    }
+    return fs.readFileSync(file, "utf8");
+  };
+  assert.equal(JSON.parse(await read("predict.json")).problem.seq, 32768);
+  assert.match(await read("predict.csv"), /^schema,cluster,ranks,/);
+  assert.match(await read("where-the-time-goes.svg"), /^<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
+  await close(page);
+  fs.rmSync(folder, {recursive: true, maxRetries: 10, retryDelay: 100});
+});
+
+test("a long plan is cancelled at once, and the next is answered", async () => {
+  const page = await open(one);
+  await page.evaluate(() => { location.hash = "#ask=plan&cluster=nd-h100-v5&nodes=32&seq=1M&heads=64"; });
+  await page.waitForFunction(() => document.getElementById("progress").value > 0);
+  await page.click("#cancel");
+  await page.waitForFunction(() => document.getElementById("status").textContent === "Cancelled.");
+  await page.evaluate(hash => { location.hash = hash; }, `${one}&batch=2`);
+  await answered(page, 2);
+  await close(page);
+});
+
+test("the map of grids has a cell for each grid that runs", async () => {
+  const page = await open("#ask=grids&cluster=pcie-8&seq=64K&heads=16");
+  assert.equal((await page.$$("#answer rect.mark")).length, 10);  // R x C divides 8
+  await close(page);
+});
+
+for (const [name, width, scheme] of [["light", 1300, "light"], ["dark", 1300, "dark"], ["on a phone", 390, "light"]]) {
+  test(`accessible: ${name}`, async () => {
+    const page = await open(small, width);
+    await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: scheme}]);
+    await page.waitForFunction(() => document.body.dataset.cluster);
+    await page.$$eval("details", all => all.forEach(details => { details.open = true; }));
+    await page.evaluate(fs.readFileSync(`${process.env.MODULES}/axe-core/axe.min.js`, "utf8"));
+    const {violations} = await page.evaluate(() => axe.run(document, {resultTypes: ["violations"]}));
+    const serious = violations.filter(v => ["serious", "critical"].includes(v.impact));
+    assert.deepEqual(serious.map(v => `${v.id}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(" | ")}`), []);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(over <= 0, `${over} pixels too wide`);
+    await close(page);
+  });
+}

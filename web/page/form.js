@@ -1,0 +1,189 @@
+// The controls, made from the table of a question's fields: those of most questions first, the others folded away.
+//
+//   const form = new Form(by_id("question"), tables, changed);   // changed(question, live): live: by a slider
+//   form.show(question)
+import {element} from "./elements.js";
+import {own_cluster, own_model} from "./question.js";
+
+const usual_fields = ["nodes", "seq", "model", "heads", "kv-heads", "head-dim", "mask", "pass"];
+const own_text = {cluster: own_cluster, model: own_model};
+const titles = {cluster: "Cluster", attention: "Attention", strategy: "Strategy", reading: "Reading"};
+
+const powers = (from, to) => {
+  const steps = [];
+  for (let n = from; n <= to; n *= 2) steps.push(n >= 2 ** 20 ? `${n / 2 ** 20}M` : n >= 1024 ? `${n / 1024}K` : `${n}`);
+  return steps;
+};
+/// A slider's values; `key`: of the cluster file, as the field "set" has it.
+const sliders = [
+  {name: "tokens", field: "seq", steps: powers(4096, 2 ** 26)},
+  {name: "nodes", field: "nodes", steps: powers(1, 128)},
+  {name: "network a NIC", key: "nics.bandwidth", steps: ["50 Gb/s", "100 Gb/s", "200 Gb/s", "400 Gb/s", "800 Gb/s", "1600 Gb/s", "3200 Gb/s"]},
+];
+const modes = [
+  ["plan", "Rank all strategies"], ["predict", "One strategy"], ["what-if", "Vary one value"], ["grids", "Map of grids"],
+];
+
+export class Form {
+  #question = null;
+  #controls = new Map();
+  #rows = new Map();
+
+  constructor(root, tables, changed) {
+    this.root = root;
+    this.fields = tables.fields;
+    this.changed = live => changed(structuredClone(this.#question), live);
+    const of = group => tables.fields.filter(f => f.group === group);
+    root.replaceChildren(
+      this.#mode(),
+      this.#group("cluster", of("cluster"), this.#cluster(tables.clusters)),
+      this.#group("attention", of("attention")),
+      this.#sliders(),
+      this.#strategies(tables.schedules, of("strategy"), of("reading")),
+      element("p", {}, element("button", {class: "main", id: "ask"}, "Answer")));
+    root.addEventListener("submit", event => { event.preventDefault(); this.changed(false); });
+  }
+
+  show(question) {
+    this.#question = structuredClone(question);
+    for (const put of this.#controls.values()) put();
+    this.point_at(null);
+  }
+
+  /// Marks the control of the field that an error is about.
+  point_at(field) {
+    for (const [name, row] of this.#rows) row.classList.toggle("invalid", name === field);
+    const row = this.#rows.get(field), folded = row?.closest("details");
+    if (folded) folded.open = true;
+  }
+
+  #set(name, value) {
+    if (value === "" || value.length === 0) delete this.#question.fields[name];
+    else this.#question.fields[name] = value;
+  }
+
+  #mode() {
+    const buttons = modes.map(([value, name]) => element("label", {},
+      element("input", {type: "radio", name: "ask", value, onchange: () => { this.#question.ask = value; this.changed(false); }}), ` ${name}`));
+    const vary = element("input", {id: "vary", placeholder: "seq=64K..4M", onchange: () => { this.#question.vary = vary.value; }});
+    const row = element("div", {class: "field"}, element("label", {for: "vary"}, "value to vary, doubling"), vary,
+      element("small", {}, "a field, or a key of the cluster file: nics.bandwidth=100 Gb/s..1600 Gb/s"));
+    this.#controls.set("ask", () => {
+      for (const b of buttons) b.firstChild.checked = b.firstChild.value === this.#question.ask;
+      row.hidden = this.#question.ask !== "what-if";
+      vary.value = this.#question.vary ||= row.hidden ? "" : "seq=64K..4M";
+    });
+    return element("fieldset", {class: "choices"}, element("legend", {}, "Question"), ...buttons, row);
+  }
+
+  #group(group, fields, ...before) {
+    const [first, others] = [fields.filter(f => usual_fields.includes(f.name)), fields.filter(f => !usual_fields.includes(f.name))];
+    return element("fieldset", {}, element("legend", {}, titles[group]), ...before, ...first.map(f => this.#field(f)),
+      others.length ? element("details", {}, element("summary", {}, `More of the ${group}`), ...others.map(f => this.#field(f))) : null);
+  }
+
+  #field(f) {
+    const id = `field-${f.name}`, help = `${id}-help`;
+    const control = this.#control(f, id, help);
+    const row = element("div", {class: "field"}, element("label", {for: id}, f.name.replaceAll("-", " ")), ...control,
+      f.name === "model" ? this.#own_model() : null,
+      element("small", {id: help}, f.means + (f.usual ? ` (${f.usual})` : "")));
+    this.#rows.set(f.name, row);
+    return row;
+  }
+
+  #control(f, id, help) {
+    const at = {id, "aria-describedby": help};
+    if (f.form === "switch") {
+      const box = element("input", {...at, type: "checkbox", onchange: () => this.#set(f.name, box.checked ? "true" : "")});
+      this.#controls.set(f.name, () => { box.checked = this.#question.fields[f.name] === "true"; });
+      return [box];
+    }
+    if (f.form === "list") {
+      const lines = element("textarea", {...at, placeholder: "nics.bandwidth=800 Gb/s", onchange: () => this.#set(f.name, lines.value.split("\n").filter(Boolean))});
+      this.#controls.set(f.name, () => { lines.value = (this.#question.fields[f.name] ?? []).join("\n"); });
+      return [lines];
+    }
+    const closed = f.choices.length > 0 && !f.open;
+    const options = f.choices.map(name => element("option", {value: name}, name));
+    const value = closed
+      ? element("select", at, element("option", {value: ""}, f.usual ? `${f.usual} (usual)` : "as is usual"), ...options)
+      : element("input", {...at, placeholder: f.usual || null, autocomplete: "off", spellcheck: "false", list: options.length ? `${id}-list` : null});
+    value.addEventListener("change", () => { this.#set(f.name, value.value.trim()); this.#refresh(); });
+    this.#controls.set(f.name, () => { value.value = this.#question.fields[f.name] ?? ""; });
+    return closed || !options.length ? [value] : [value, element("datalist", {id: `${id}-list`}, ...options)];
+  }
+
+  /// A pasted config.json is the model.
+  #own_model() {
+    const text = element("textarea", {id: "own-model", "aria-label": "config.json", placeholder: "{\"num_attention_heads\": 64, ...}",
+      onchange: () => {
+        this.#question.files[own_model] = text.value;
+        this.#set("model", text.value.trim() ? own_model : "");
+        if (text.value.trim()) for (const name of ["heads", "kv-heads", "head-dim"]) this.#set(name, "");
+        this.#refresh();
+      }});
+    this.#controls.set("own model", () => { text.value = this.#question.files[own_model] ?? ""; });
+    return element("details", {}, element("summary", {}, "Paste a Hugging Face config.json"), text);
+  }
+
+  #cluster(shipped) {
+    const choose = element("select", {id: "cluster", onchange: () => { this.#question.cluster = choose.value; this.#refresh(); }});
+    this.#controls.set("cluster", () => {
+      const {cluster, files} = this.#question;
+      const names = own_cluster in files ? [own_cluster, ...shipped] : shipped;
+      const all = names.includes(cluster) ? names : [cluster, ...names];
+      choose.replaceChildren(...all.map(name => element("option", {value: name}, name === own_cluster ? "your own" : name)));
+      choose.value = cluster;
+    });
+    const row = element("div", {class: "field"}, element("label", {for: "cluster"}, "cluster"), choose);
+    this.#rows.set("cluster", row);
+    return row;
+  }
+
+  #sliders() {
+    const rows = sliders.map(({name, field, key, steps}) => {
+      const id = `slider-${field ?? "bandwidth"}`;
+      const range = element("input", {id, type: "range", min: 0, max: steps.length - 1, step: 1, oninput: () => {
+        const step = steps[range.value];
+        if (field) this.#set(field, step);
+        else this.#set("set", [...this.#settings().filter(s => !s.startsWith(`${key}=`)), `${key}=${step}`]);
+        this.#refresh();
+        this.changed(true);
+      }});
+      const says = element("output", {for: id});
+      const given = () => field ? this.#question.fields[field] : this.#settings().find(s => s.startsWith(`${key}=`))?.slice(key.length + 1);
+      this.#controls.set(id, () => {
+        const at = steps.indexOf(given());
+        range.value = at >= 0 ? at : Math.floor(steps.length / 2);
+        const text = given() ?? "as in the file";
+        says.textContent = text;
+        range.setAttribute("aria-valuetext", text);
+      });
+      return element("div", {class: "field"}, element("label", {for: id}, `${name}: `, says), range);
+    });
+    return element("fieldset", {}, element("legend", {}, "Slide"), ...rows);
+  }
+
+  #settings() { return this.#question.fields.set ?? []; }
+
+  #strategies(schedules, fields, reading) {
+    const boxes = schedules.map(s => element("label", {title: s.summary},
+      element("input", {type: "checkbox", value: s.name, onchange: () => {
+        this.#question.schedules = boxes.map(b => b.firstChild).filter(b => b.checked).map(b => b.value).join(",");
+      }}), ` ${s.name}`));
+    const only = element("details", {}, element("summary", {}, "Only some schedules"), element("div", {class: "choices", role: "group", "aria-label": "Schedules to rank"}, ...boxes));
+    const own = element("details", {}, element("summary", {}, "More of the strategy"), ...fields.filter(f => f.name !== "schedule" && f.name !== "grid").map(f => this.#field(f)), ...reading.map(f => this.#field(f)));
+    const first = fields.filter(f => f.name === "schedule" || f.name === "grid").map(f => this.#field(f));
+    this.#controls.set("schedules", () => {
+      const chosen = this.#question.schedules.split(",");
+      for (const b of boxes) b.firstChild.checked = chosen.includes(b.firstChild.value);
+      const one = this.#question.ask === "predict";
+      only.hidden = one;
+      for (const row of first) row.hidden = !one;
+    });
+    return element("fieldset", {}, element("legend", {}, titles.strategy), only, ...first, own);
+  }
+
+  #refresh() { for (const put of this.#controls.values()) put(); }
+}
