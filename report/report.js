@@ -140,6 +140,10 @@ var draw_charts = (() => {
       const middle = (domain[0] + domain[1]) / 2, half = (domain[1] - domain[0]) / 2 * factor;
       show(middle - half, middle + half);
     };
+    const pan = share => {
+      const by = share * (domain[1] - domain[0]);
+      show(domain[0] + by, domain[1] + by);
+    };
     const time_at = event => {
       const box = svg.node().getBoundingClientRect();
       const share = ((event.clientX - box.left) / box.width * width - left) / (width - left - right);
@@ -156,7 +160,8 @@ var draw_charts = (() => {
     });
     svg.node().addEventListener("dblclick", () => show(0, c.end));
     svg.node().addEventListener("keydown", e => {
-      const act = {"+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), Home: () => show(0, c.end)}[e.key];
+      const act = {"+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), Home: () => show(0, c.end),
+        PageUp: () => pan(-0.5), PageDown: () => pan(0.5)}[e.key];
       if (!act) return;
       e.preventDefault();
       act();

@@ -102,6 +102,22 @@ test("a link asks again, with what is folded away", async () => {
   await close(page);
 });
 
+test("a timeline is enlarged and moved by keys", async () => {
+  const page = await open(one);
+  const starts = () => page.$$eval("#answer section:nth-of-type(3) .mark title", titles => titles.map(t => t.textContent).join());
+  await page.$eval("#answer section:nth-of-type(3) svg", timeline => timeline.focus());
+  const seen = [await starts()];
+  for (const key of ["+", "+", "PageDown", "PageUp", "Home"]) {
+    await page.keyboard.press(key);
+    seen.push(await starts());
+  }
+  assert.ok(seen[1].length < seen[0].length && seen[2].length < seen[1].length);
+  assert.notEqual(seen[3], seen[2]);
+  assert.equal(seen[4], seen[2]);
+  assert.equal(seen[5], seen[0]);
+  await close(page);
+});
+
 test("an error is one line, at its field", async () => {
   const page = await open("#ask=plan&cluster=pcie-8&seq=64K&heads=0");
   assert.equal(await text(page, "#error"), "heads: '0': expected a whole number of at least 1, such as 8, 128K or 1M");
@@ -180,9 +196,55 @@ test("a long plan is cancelled at once, and the next is answered", async () => {
   await close(page);
 });
 
+test("a pasted config.json is the model", async () => {
+  const page = await open(one);
+  await set(page, "#own-model", JSON.stringify({model_type: "llama", num_attention_heads: 24, num_key_value_heads: 8, hidden_size: 3072}));
+  await page.click("#ask");
+  await answered(page, 2);
+  assert.match(await text(page, "#answer dd"), /24 heads, 8 K\/V heads of 128/);
+  await close(page);
+});
+
 test("the map of grids has a cell for each grid that runs", async () => {
   const page = await open("#ask=grids&cluster=pcie-8&seq=64K&heads=16");
   assert.equal((await page.$$("#answer rect.mark")).length, 10);  // R x C divides 8
+  await close(page);
+});
+
+/// Mean brightness of each of 16 x 12 parts of what is seen, 0 to 255.
+async function brightness(page) {
+  const shot = await page.screenshot({encoding: "base64"});
+  const other = await browser.newPage();
+  const parts = await other.evaluate(async data => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${data}`;
+    await image.decode();
+    const context = Object.assign(document.createElement("canvas"), {width: 16, height: 12}).getContext("2d");
+    context.imageSmoothingQuality = "high";
+    context.drawImage(image, 0, 0, 16, 12);
+    const {data: pixels} = context.getImageData(0, 0, 16, 12);
+    return Array.from({length: 192}, (_, i) => Math.round((pixels[4 * i] + pixels[4 * i + 1] + pixels[4 * i + 2]) / 3));
+  }, shot);
+  await other.close();
+  return parts;
+}
+
+// LOOKS=write writes looks.json and the picture of docs/page.md anew.
+async function write_looks(seen) {
+  fs.writeFileSync(path.join(__dirname, "looks.json"), `${JSON.stringify(seen)}\n`);
+  const page = await open("");
+  await page.screenshot({path: path.join(__dirname, "../../docs/page.png")});
+  await close(page);
+}
+
+test("looks as before, but for fonts", async () => {
+  const page = await open(small);
+  await page.waitForFunction(() => document.body.dataset.cluster);
+  const seen = await brightness(page);
+  if (process.env.LOOKS === "write") await write_looks(seen);
+  const off = JSON.parse(fs.readFileSync(path.join(__dirname, "looks.json"), "utf8")).map((value, i) => Math.abs(value - seen[i]));
+  const mean = off.reduce((sum, value) => sum + value) / off.length;
+  assert.ok(mean < 10 && Math.max(...off) < 120, `parts differ by ${mean.toFixed(1)} of 255, ${Math.max(...off)} at most`);
   await close(page);
 });
 

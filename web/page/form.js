@@ -36,9 +36,9 @@ export class Form {
     const of = group => tables.fields.filter(f => f.group === group);
     root.replaceChildren(
       this.#mode(),
+      this.#sliders(),
       this.#group("cluster", of("cluster"), this.#cluster(tables.clusters)),
       this.#group("attention", of("attention")),
-      this.#sliders(),
       this.#strategies(tables.schedules, of("strategy"), of("reading")),
       element("p", {}, element("button", {class: "main", id: "ask"}, "Answer")));
     root.addEventListener("submit", event => { event.preventDefault(); this.changed(false); });
