@@ -190,13 +190,18 @@ void add_warnings(prediction& p, const cluster& c) {
   warn_of_assumed_split(p, c);
   warn_of_head_dims(p);
   warn_of_guesses(p, c);
+  const auto warn_alone = [&](std::string text) {
+    p.warnings.push_back(text);
+    p.warnings_alone.push_back(std::move(text));
+  };
   if (!p.feasible) {
-    p.warnings.push_back(fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),
-                                     to_string(c.device.memory)));
+    p.lacks = fmt::format("needs {} of the device's {} memory", to_string(p.peak_memory),
+                          to_string(c.device.memory));
+    warn_alone(p.lacks);
   }
   p.warnings.insert(p.warnings.end(), p.problem.notes.begin(), p.problem.notes.end());
   if (p.chosen.tensor_parallel > 1) {
-    p.warnings.push_back(
+    warn_alone(
         fmt::format("attention alone: the all-reduces that tp {} needs after it are not counted",
                     p.chosen.tensor_parallel));
   }

@@ -67,7 +67,9 @@ struct prediction {
   flop_rate rate_per_device;       ///< useful operations over ranks and time
   attnsim::bottleneck bottleneck;  ///< of the longest pass
   bool feasible = true;            ///< the peak fits the device's memory
+  std::string lacks;  ///< where it does not: "needs 1 TiB of the device's 80 GiB memory"
   std::vector<std::string> warnings;
+  std::vector<std::string> warnings_alone;  ///< of them, what a step around this call makes untrue
 };
 
 /// How a pass is simulated; the timeline is read before the next call.

@@ -257,10 +257,10 @@ void use_interval(step_answer& a, const cluster& c) {
 }
 
 void add_warnings(step_answer& a, const cluster& c) {
+  const auto& alone = a.attention.warnings_alone;
   for (const auto& warning : a.attention.warnings) {
-    const bool about_layer =
-        warning.starts_with("attention alone") || warning.starts_with("needs ");
-    if (!about_layer) a.warnings.push_back(warning);
+    if (std::find(alone.begin(), alone.end(), warning) == alone.end())
+      a.warnings.push_back(warning);
   }
   if (!c.device.matmul.assumed.empty())
     a.warnings.push_back(

@@ -50,8 +50,7 @@ void run(const predict_flags& flags) {
   print(p, format);
   if (!p.feasible) {
     throw infeasible(fmt::format("{} {}x{} {}; try more ranks, a smaller batch or attnsim plan",
-                                 p.chosen.schedule, p.chosen.rows, p.chosen.cols,
-                                 p.warnings.front()));
+                                 p.chosen.schedule, p.chosen.rows, p.chosen.cols, p.lacks));
   }
 }
 

@@ -65,7 +65,7 @@ class table {
       if (std::find(columns_.begin(), columns_.end(), name) != columns_.end())
         list.push_back(value);
     }
-    list.push_back(answer.feasible ? "" : answer.warnings[0]);
+    list.push_back(answer.lacks);
     return list;
   }
   std::vector<std::string> without_figures(const std::string& reason) const {

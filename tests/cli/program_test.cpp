@@ -629,6 +629,15 @@ TEST(mistakes, in_a_cluster_file_name_file_and_line) {
                 "'400 Gb/s' or '50 GB/s'\n");
 }
 
+TEST(mistakes, memory_that_does_not_fit_is_told_whatever_else_there_is_to_warn_of) {
+  const auto r = run_program("predict star --nodes 2 --seq 8M --heads 64 --schedule ring");
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_NE(r.output.find("warning                 device ideal: "), std::string::npos);
+  EXPECT_TRUE(r.messages.starts_with("attnsim: ring 2x1 needs ")) << r.messages;
+  EXPECT_TRUE(r.messages.ends_with(" memory; try more ranks, a smaller batch or attnsim plan\n"))
+      << r.messages;
+}
+
 TEST(mistakes, memory_that_does_not_fit_is_infeasible_but_printed) {
   const auto r = run_program("predict nd-a100-v4 --nodes 1 --seq 4M --heads 128 --format json");
   EXPECT_EQ(r.exit_code, 3);
