@@ -24,6 +24,16 @@ class kernel_run {
   /// kernel and `goes_first`, else when the part in progress ends (tests/gpu: launch order, measured).
   picoseconds room(picoseconds now, bool goes_first) const;
 
+  /// The same run, all of it later.
+  void delay(picoseconds by) { began_ += by, since_ += by; }
+  /// Whether it is the other run so much later: whatever happens to both then happens so much later.
+  bool follows(const kernel_run& other, picoseconds by) const {
+    if (running_ != other.running_) return false;
+    return !running_ || (operation_ == other.operation_ && remaining_ == other.remaining_ &&
+                         part_ == other.part_ && slowdown_ == other.slowdown_ &&
+                         began_ == other.began_ + by && since_ == other.since_ + by);
+  }
+
  private:
   bool running_ = false;
   std::uint32_t operation_ = 0;

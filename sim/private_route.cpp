@@ -18,10 +18,11 @@ void private_route::complete(picoseconds now, std::vector<flow_tag>& done) {
     moved_ += f.bytes;
   }
   advance(now);
-  std::erase_if(flows_, [&](const flow& f) {
+  const auto is_done = [&](const flow& f) {
     return std::find(done.begin() + static_cast<std::ptrdiff_t>(first), done.end(), f.tag) !=
            done.end();
-  });
+  };
+  flows_.erase(std::remove_if(flows_.begin(), flows_.end(), is_done), flows_.end());
   find_next();
 }
 

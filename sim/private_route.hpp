@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -29,11 +30,23 @@ class private_route {
   /// By the flows that have ended, in bytes.
   double moved() const { return moved_; }
 
+  /// The same route, all of it later.
+  void delay(picoseconds by) {
+    since_ += by;
+    if (next_ != never) next_ += by;
+  }
+  /// Whether its flows are those of the other so much later.
+  bool follows(const private_route& other, picoseconds by) const {
+    return flows_ == other.flows_ && (flows_.empty() || since_ == other.since_ + by);
+  }
+
  private:
   struct flow {
     flow_tag tag;
     double bytes;
     double left;
+
+    friend bool operator==(const flow&, const flow&) = default;
   };
 
   double rate_each() const { return std::min(limit_, rate_ / static_cast<double>(flows_.size())); }
@@ -44,7 +57,7 @@ class private_route {
   double rate_;
   double limit_ = unlimited;
   double moved_ = 0;
-  std::vector<flow> flows_;
+  boost::container::small_vector<flow, 2> flows_;
   picoseconds since_ = 0;  // `left` is of this time
   picoseconds next_ = never;
 };

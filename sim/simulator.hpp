@@ -14,9 +14,13 @@
 // waits for communication (strategy, waits) it goes on at its end. Else the host is ahead of the device.
 //
 // The network is fluid and max-min fair (flow_network.hpp). Ranks, flows and links that behave
-// alike are simulated once (symmetry.hpp).
+// alike are simulated once (symmetry.hpp), ranks of a ring also where they do so at different times (ring_of_ranks.hpp).
+//
+// What happens at one picosecond has an order: flows of shared links end; flows start, then those with links to themselves
+// end; what ranks wait for is over, by stream; ranks start what can start.
 //
 //   stream_programs  the schedule, laid out for the event loop
+//   rank_run         what one rank does
 //   kernel_run       the kernel on one device
 //   traffic          the flows under way
 #pragma once

@@ -106,7 +106,7 @@ void traffic::arrive(picoseconds now, flow_number number, double bytes) {
   if (r.is_private && r.flows == 1) {
     start(begin, number);
   } else {
-    events_.set(number, begin);
+    events_.set(number, {begin, false});
   }
 }
 
@@ -115,7 +115,7 @@ void traffic::start(picoseconds now, flow_number number) {
   route& r = routes_[f.route];
   if (!r.is_private) return network_.start(now, number, r.path, f.bytes, f.rate_limit);
   r.alone.start(now, number, f.bytes);
-  events_.set(event_of(f.route), r.alone.next_completion());
+  events_.set(event_of(f.route), {r.alone.next_completion(), true});
 }
 
 void traffic::complete(picoseconds now, std::uint32_t number) {
@@ -124,19 +124,19 @@ void traffic::complete(picoseconds now, std::uint32_t number) {
   if (r.next_completion() == never) {
     events_.erase(event_of(number));
   } else {
-    events_.set(event_of(number), r.next_completion());
+    events_.set(event_of(number), {r.next_completion(), true});
   }
 }
 
 picoseconds traffic::next() {
-  const auto next = events_.empty() ? never : events_.top_key();
+  const auto next = events_.empty() ? never : events_.top_key().first;
   return network_.flows() == 0 ? next : std::min(next, network_.next_completion());
 }
 
 const std::vector<flow_tag>& traffic::advance(picoseconds now) {
   done_.clear();
   if (network_.flows() > 0 && network_.next_completion() == now) network_.complete(now, done_);
-  while (!events_.empty() && events_.top_key() == now) {
+  while (!events_.empty() && events_.top_key().first == now) {
     const auto event = events_.top();
     if (event >= flows_.size()) {
       complete(now, event - static_cast<std::uint32_t>(flows_.size()));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "model/cost/placed_schedule.hpp"
@@ -95,8 +96,9 @@ class traffic {
   std::vector<std::uint32_t> first_route_;  // by pattern
   std::vector<flow> flows_;
   std::vector<std::uint32_t> members_;
-  std::vector<ends> ends_;          // by lane, rank class
-  index_heap<picoseconds> events_;  // ends of latencies by flow, completions by private route
+  std::vector<ends> ends_;  // by lane, rank class
+  // Ends of latencies by flow, completions by private route. What happens at one time has an order: flows start, then end.
+  index_heap<std::pair<picoseconds, bool>> events_;
   std::vector<flow_tag> done_;
 };
 

@@ -56,6 +56,8 @@ class placed_schedule {
   void use_sent_bytes(std::function<double(std::size_t op, int rank)> bytes) {
     sent_bytes_ = std::move(bytes);
   }
+  /// Times and bytes are the cost model's.
+  bool is_as_modelled() const { return !local_times_ && !sent_bytes_; }
   /// All ranks take equally long for every operation, but for their devices' speed.
   bool same_on_all_ranks() const { return !local_times_ && workload_.same_on_all_ranks(); }
 

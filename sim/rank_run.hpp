@@ -1,0 +1,212 @@
+// What one rank does: its streams in order, the kernel on its device, the communication beside it, and a framework's host that
+// waits. Who runs it keeps the time and the flows: one loop over the events of all ranks (simulator.cpp), or ranks side by side
+// that each go as far as they can (chain.hpp).
+//
+// `Surroundings` has
+//   picoseconds now() const
+//   void wait(std::uint32_t stream, picoseconds until)          calls end_wait(stream) then; a later call replaces an earlier one
+//   int arrive(const stream_operation&, std::uint32_t stream)   the rank takes part in so many flows: end_flow(stream) for each
+//   void finished(const stream_operation&, const stream_state&) an operation is over
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/cost/placed_schedule.hpp"
+#include "sim/clock.hpp"
+#include "sim/kernel_run.hpp"
+#include "sim/stream_programs.hpp"
+
+namespace attnsim {
+
+/// What it waits for while busy is an event of its own, or its flows.
+struct stream_state {
+  std::uint32_t completed = 0;  ///< operations done
+  std::uint16_t flows_pending = 0;
+  bool busy = false;
+  bool awaits_launch = false;
+  picoseconds started = 0;
+};
+
+/// A framework's host that waits: what it launches after communication that it waits for is launched later by as long.
+struct waiting_host {
+  std::size_t wait = 0;  ///< of those in the program, the first that is not over
+  picoseconds late = 0;  ///< than if it had launched ahead
+};
+
+struct rank_state {
+  std::array<stream_state, most_streams> streams{};
+  kernel_run kernel;
+  waiting_host host;
+  std::array<int, 3> communicating{};  ///< communication that holds multiprocessors, by transport
+  picoseconds compute = 0;
+  picoseconds end = 0;
+  double bytes_sent = 0;
+};
+
+/// What all ranks have in common.
+struct rank_rules {
+  const placed_schedule& placed;
+  const stream_programs& programs;
+  std::vector<std::uint32_t>
+      waits;  ///< operations at whose end the host goes on, in the program's order
+
+  std::uint32_t streams() const { return static_cast<std::uint32_t>(programs.streams.size()); }
+  const lane& lane_of(const stream_operation& op) const {
+    return programs.lanes[static_cast<std::size_t>(op.lane)];
+  }
+};
+
+using launch_list = std::vector<picoseconds>;
+
+template <typename Surroundings>
+class rank_run {
+ public:
+  /// References are kept. `launched`: by operation; empty: long before.
+  rank_run(const rank_rules& rules, const launch_list& launched, int rank, rank_state& state,
+           Surroundings& around)
+      : rules_(rules), launched_(launched), rank_(rank), state_(state), around_(around) {}
+
+  /// Starts what can start, in launch order: of two operations that become ready together the first launched gets the device
+  /// first.
+  void start_ready() {
+    while (true) {
+      const stream_operation* first = nullptr;
+      std::uint32_t stream = 0;
+      for (std::uint32_t s = 0; s < rules_.streams(); ++s) {
+        const auto* candidate = next_ready(s);
+        if (candidate && (!first || candidate->operation < first->operation)) {
+          first = candidate;
+          stream = s;
+        }
+      }
+      if (!first) return;
+      start(stream, *first);
+    }
+  }
+
+  /// A stream's local operation ends, it is launched, or there is room for its communication.
+  void end_wait(std::uint32_t s) {
+    const auto& op = current(s);
+    if (state_.streams[s].awaits_launch) return start(s, op);
+    if (op.lane >= 0) return begin_communication(s, op);
+    if (op.kernel) state_.kernel.stop();
+    finish(s);
+  }
+
+  /// A flow of the stream's communication ends.
+  void end_flow(std::uint32_t s) {
+    if (--state_.streams[s].flows_pending == 0) end_communication(s);
+  }
+
+ private:
+  static constexpr std::uint32_t compute_stream = 0;
+
+  const stream_operation& current(std::uint32_t s) const {
+    return rules_.programs.streams[s][state_.streams[s].completed];
+  }
+
+  const stream_operation* next_ready(std::uint32_t s) const {
+    const auto& stream = state_.streams[s];
+    const auto& program = rules_.programs.streams[s];
+    if (stream.busy || stream.completed == program.size()) return nullptr;
+    const auto& op = program[stream.completed];
+    if (waits_before(op)) return nullptr;
+    for (std::uint32_t other = 0; other < rules_.streams(); ++other) {
+      if (state_.streams[other].completed < op.needs[other]) return nullptr;
+    }
+    return &op;
+  }
+
+  /// The host has not come to it, and waits for something before it.
+  bool waits_before(const stream_operation& op) const {
+    const auto wait = state_.host.wait;
+    return wait < rules_.waits.size() && rules_.waits[wait] < op.operation;
+  }
+
+  picoseconds launch_of(const stream_operation& op) const {
+    return launched_.empty() ? 0 : launched_[op.operation] + state_.host.late;
+  }
+
+  void start(std::uint32_t s, const stream_operation& op) {
+    auto& stream = state_.streams[s];
+    stream.busy = true;
+    stream.awaits_launch = around_.now() < launch_of(op);
+    if (stream.awaits_launch) return around_.wait(s, launch_of(op));
+    stream.started = around_.now();
+    if (op.lane < 0) return start_local(s, op);
+    // Of two that wait for the same the first launched starts first. In a run that starts idle both are launched by then, and
+    // communication has the stream of higher priority (validate/executor).
+    const bool starts_idle = rules_.placed.chosen().start != run_start::in_sequence;
+    const bool goes_first = starts_idle || op.operation < state_.kernel.operation();
+    const auto now = around_.now();
+    const auto room = rules_.lane_of(op).channels > 0 ? state_.kernel.room(now, goes_first) : now;
+    room == now ? begin_communication(s, op) : around_.wait(s, room);
+  }
+
+  void start_local(std::uint32_t s, const stream_operation& op) {
+    const auto now = around_.now();
+    const double time = rules_.placed.local_time(op.operation, rank_).value();
+    if (time == 0) return finish(s);
+    if (!op.kernel) return around_.wait(s, later(now, to_picoseconds(time)));
+    const double parts = rules_.placed.costs().parts(op.operation, rank_);
+    state_.kernel.begin(now, op.operation, time, parts, slowdown());
+    around_.wait(s, state_.kernel.end());
+  }
+
+  double slowdown() const {
+    double most = 1;
+    for (const auto kind : {link_kind::nvlink, link_kind::pcie, link_kind::network}) {
+      if (state_.communicating[static_cast<std::size_t>(kind)] > 0)
+        most = std::max(most, rules_.placed.on().device.slowdown(kind));
+    }
+    return most;
+  }
+
+  void begin_communication(std::uint32_t s, const stream_operation& op) {
+    const auto& l = rules_.lane_of(op);
+    if (l.channels > 0) occupy_device(l.transport, +1);
+    const int flows = around_.arrive(op, s);
+    state_.streams[s].flows_pending = static_cast<std::uint16_t>(flows);
+    if (flows == 0) end_communication(s);
+  }
+
+  void end_communication(std::uint32_t s) {
+    const auto& l = rules_.lane_of(current(s));
+    if (l.channels > 0) occupy_device(l.transport, -1);
+    finish(s);
+  }
+
+  /// One communication operation more or less beside the kernel.
+  void occupy_device(link_kind transport, int change) {
+    state_.communicating[static_cast<std::size_t>(transport)] += change;
+    if (state_.kernel.slow_down(around_.now(), slowdown()))
+      around_.wait(compute_stream, state_.kernel.end());
+  }
+
+  void finish(std::uint32_t s) {
+    auto& stream = state_.streams[s];
+    const auto& op = current(s);
+    const auto now = around_.now();
+    if (auto& host = state_.host;
+        host.wait < rules_.waits.size() && rules_.waits[host.wait] == op.operation) {
+      host.late = std::max(host.late, now - launched_[op.operation]);
+      ++host.wait;
+    }
+    if (s == compute_stream) state_.compute += now - stream.started;
+    around_.finished(op, stream);
+    state_.end = now;
+    stream.busy = false;
+    ++stream.completed;
+  }
+
+  const rank_rules& rules_;
+  const launch_list& launched_;
+  int rank_;
+  rank_state& state_;
+  Surroundings& around_;
+};
+
+}  // namespace attnsim
