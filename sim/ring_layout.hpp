@@ -20,6 +20,11 @@ struct ring_hop {
   /// Seconds that a flow of so many bytes takes at least, from the arrival of both ranks on.
   picoseconds least_latency(double bytes) const;
   picoseconds least_transfer(double bytes) const;
+
+  friend bool operator==(const ring_hop& a, const ring_hop& b) {
+    return a.rate == b.rate && a.rate_limit == b.rate_limit && a.latency.fixed == b.latency.fixed &&
+           a.latency.ramp.points().data() == b.latency.ramp.points().data();
+  }
 };
 
 struct ring_layout {

@@ -44,6 +44,8 @@ struct ring_rank {
 
   void delay(picoseconds by);
   bool follows(const ring_rank& other, picoseconds by) const;
+  /// The same of what its neighbours see of it.
+  bool seems_to_follow(const ring_rank& other, picoseconds by) const;
 };
 
 /// The flows of one pattern from a rank to its neighbour.
@@ -76,7 +78,6 @@ void ring_rank::delay(picoseconds by) {
 
 bool ring_rank::follows(const ring_rank& other, picoseconds by) const {
   if (now != other.now + by || state.end != other.state.end + by) return false;
-  if (!attnsim::follows(quiet, other.quiet, by)) return false;
   for (std::size_t s = 0; s < due.size(); ++s) {
     const auto &a = state.streams[s], &b = other.state.streams[s];
     if (a.completed != b.completed || a.busy != b.busy || a.flows_pending != b.flows_pending)
@@ -84,13 +85,18 @@ bool ring_rank::follows(const ring_rank& other, picoseconds by) const {
     if (a.busy && a.started != b.started + by) return false;
     if (!attnsim::follows(due[s], other.due[s], by)) return false;
   }
+  return seems_to_follow(other, by) && state.communicating == other.state.communicating &&
+         state.kernel.follows(other.state.kernel, by);
+}
+
+bool ring_rank::seems_to_follow(const ring_rank& other, picoseconds by) const {
+  if (!attnsim::follows(quiet, other.quiet, by)) return false;
   for (std::size_t l = 0; l < arrivals.size(); ++l) {
     const auto &a = arrivals[l], &b = other.arrivals[l];
     if (a.count != b.count || a.sends != b.sends || a.receives != b.receives) return false;
     if (a.open() && (a.time != b.time + by || a.bytes != b.bytes)) return false;
   }
-  return state.communicating == other.state.communicating &&
-         state.kernel.follows(other.state.kernel, by);
+  return true;
 }
 
 void ring_link::delay(picoseconds by) {
@@ -269,7 +275,8 @@ class ring_run {
     return b.state.follows(a.state);
   }
 
-  /// Until all cells of a row have like neighbours and start kernels that are alike: its ends are rows by themselves.
+  /// Until all cells of a row start kernels that are alike and have neighbours that are alike to them: where the row's own
+  /// neighbours do not go on as it does, its ends are rows by themselves.
   void split() {
     std::vector<row_of_cells> all;
     for (auto& row : rows_) {
@@ -278,30 +285,64 @@ class ring_run {
       for (const int cell : changes) {
         auto after = rest.from(cell - rest.first);
         rest.cut_to(cell - rest.first);
-        part(std::move(rest), all);
+        all.push_back(std::move(rest));
         rest = std::move(after);
       }
-      part(std::move(rest), all);
+      all.push_back(std::move(rest));
     }
-    rows_.swap(all);
+    rows_.clear();
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const auto& before = all[(n + all.size() - 1) % all.size()];
+      const auto& after = all[(n + 1) % all.size()];
+      cuts_.emplace_back(all[n].count > 1 && !precedes_alike(before, all[n]),
+                         all[n].count > 1 && !follows_alike(after, all[n]));
+    }
+    for (std::size_t n = 0; n < all.size(); ++n) part(std::move(all[n]), cuts_[n]);
+    cuts_.clear();
   }
 
-  static void part(row_of_cells row, std::vector<row_of_cells>& all) {
-    if (row.count < 3) {
-      for (; row.count > 1; row = row.from(1)) {
-        all.push_back(row);
-        all.back().cut_to(1);
-      }
-      all.push_back(std::move(row));
-      return;
+  /// Whether the cell before a row is to its first as that is to its second.
+  bool precedes_alike(const row_of_cells& before, const row_of_cells& row) const {
+    const auto place = static_cast<std::size_t>(ring_.period - 1);
+    const auto by = -row.stride - (before.count - 1) * before.stride;
+    return sends_alike(before.state, before.first + before.count - 1, row, place, by, +1);
+  }
+
+  /// Whether the cell after a row is to its last as that is to the last but one.
+  bool follows_alike(const row_of_cells& after, const row_of_cells& row) const {
+    return sends_alike(after.state, after.first, row, 0, row.count * row.stride, -1);
+  }
+
+  /// Whether the rank at a place of a cell, and what it sends in a direction, are those of a row `by` later.
+  bool sends_alike(const cell& c, int number, const row_of_cells& row, std::size_t place,
+                   picoseconds by, int direction) const {
+    if (!c.ranks[place].seems_to_follow(row.state.ranks[place], by)) return false;
+    for (std::size_t p = 0; p < ring_.direction.size(); ++p) {
+      if (ring_.direction[p] != direction) continue;
+      const auto hop = [&](int cell) -> const ring_hop& {
+        return ring_.hops[p][static_cast<std::size_t>(cell * ring_.period) + place];
+      };
+      if (!(hop(number) == hop(row.first))) return false;
+      if (!c.links[p][place].follows(row.state.links[p][place], by)) return false;
     }
-    auto last = row.from(row.count - 1);
-    auto inner = row.from(1);
-    inner.cut_to(inner.count - 1);
-    row.cut_to(1);
-    all.push_back(std::move(row));
-    all.push_back(std::move(inner));
-    all.push_back(std::move(last));
+    return true;
+  }
+
+  /// Adds the row, with its first and its last cell by itself where it is to be cut there.
+  void part(row_of_cells row, std::pair<bool, bool> cuts) {
+    if (cuts.first) {
+      auto rest = row.from(1);
+      row.cut_to(1);
+      rows_.push_back(std::move(row));
+      row = std::move(rest);
+    }
+    if (cuts.second && row.count > 1) {
+      auto last = row.from(row.count - 1);
+      row.cut_to(row.count - 1);
+      rows_.push_back(std::move(row));
+      row = std::move(last);
+    }
+    rows_.push_back(std::move(row));
   }
 
   /// No rank goes further in a round than a few operations beyond the last one: ranks that have the time to run ahead would
@@ -581,6 +622,7 @@ class ring_run {
   launch_list no_launches_;
   std::vector<std::vector<lookahead>> lookaheads_;  ///< by pattern, sender
   std::vector<row_of_cells> rows_;
+  std::vector<std::pair<bool, bool>> cuts_;  ///< by row: its first and last cell go by themselves
   std::vector<std::vector<int>> changes_;  ///< by operation of the compute stream: variant_changes
   std::vector<picoseconds> compute_;       ///< by rank: more than of the rank a period before
   std::uint32_t ceiling_ = 0;              ///< operations of the compute stream
