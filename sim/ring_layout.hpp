@@ -36,7 +36,6 @@ struct ring_layout {
   std::vector<std::vector<double>> sizes;   ///< by lane: the bytes of its flows, each once
 
   int cells() const { return ranks / period; }
-  int next(int rank, int direction) const { return (rank + direction + ranks) % ranks; }
 };
 
 /// Nothing where a pattern of communication is another, where flows share links with others, or where too few cells are alike.

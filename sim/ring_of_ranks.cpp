@@ -183,8 +183,8 @@ class ring_run {
         compute_(static_cast<std::size_t>(ring_.ranks)),
         wanted_(static_cast<std::size_t>(ring_.ranks) * i.program().program.size()) {
     for (const auto& of_pattern : ring_.hops) {
-      auto& lookahead = lookaheads_.emplace_back();
-      for (const auto& hop : of_pattern) lookahead.push_back(lookahead_of(hop));
+      auto& least = lookaheads_.emplace_back();
+      for (const auto& hop : of_pattern) least.push_back(lookahead_of(hop));
     }
     for (const auto& op : programs_.streams.front()) {
       const bool varies = op.kernel && !i.same_on_all_ranks();
