@@ -87,7 +87,7 @@ export class Form {
     const control = this.#control(f, id, help);
     const row = element("div", {class: "field"}, element("label", {for: id}, f.name.replaceAll("-", " ")), ...control,
       f.name === "model" ? this.#own_model() : null,
-      element("small", {id: help}, f.means + (f.usual ? ` (${f.usual})` : "")));
+      element("small", {id: help}, f.means));
     this.#rows.set(f.name, row);
     return row;
   }

@@ -10,7 +10,8 @@ import {show_cluster, show_more, show_report, show_side_by_side} from "./views.j
 const engine = new Engine();
 let tables, form, editor;
 let question;         // as last asked
-let next = null;      // what is to be asked when the engine is free
+let answering = false;
+let next = null;      // what is to be asked when the answer is there
 let now = null, kept = null;  // {question, answer}
 
 function say(text) { by_id("status").textContent = text; }
@@ -22,6 +23,7 @@ function show_progress(done, wanted) {
 }
 
 function set_busy(busy) {
+  answering = busy;
   for (const id of ["progress", "cancel"]) by_id(id).hidden = !busy;
   by_id("answer").setAttribute("aria-busy", busy);
   if (busy) by_id("progress").removeAttribute("value");
@@ -40,8 +42,9 @@ const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 /// A slider moves faster than answers come: what is asked last is answered last, what was between is left out.
 async function ask(asked, live) {
   history.replaceState(null, "", `#${to_fragment(asked)}`);
-  if (engine.busy && (live && asked.ask === "predict")) { next = asked; return; }
+  if (answering && live && asked.ask === "predict") { next = asked; return; }
   engine.cancel();
+  next = null;
   question = asked;
   set_busy(true);
   if (!live) say("Asking…");
@@ -52,14 +55,13 @@ async function ask(asked, live) {
   } catch (error) {
     answer = {error: {message: error.message}};
   }
-  if (!answer && question !== asked) return;  // another took its place
-  if (!answer) { set_busy(false); say("Cancelled."); return; }
-  if (question !== asked) return;
+  if (question !== asked) return;  // another took its place
   set_busy(false);
+  if (!answer) return say("Cancelled.");
   show_error(answer.error);
   if (answer.error) say("");
   else show(asked, answer, performance.now() - from);
-  if (next) { const later = next; next = null; if (!same(later, asked)) await ask(later, true); }
+  if (next && !same(next, asked)) ask(next, true);
 }
 
 function show(asked, answer, milliseconds) {

@@ -63,8 +63,8 @@ const text = value => JSON.stringify(value);
 /// The same in Python. `groups` has each field's.
 export function python_of(question, groups) {
   const {ask, cluster, fields, schedules} = question;
-  if (ask !== "predict" && ask !== "plan") return null;
-  const of = group => Object.entries(fields).filter(([name]) => groups.get(name) === group && !["ranks", "set", "seq", "pass", "pad", "by"].includes(name));
+  if ((ask !== "predict" && ask !== "plan") || fields.pad) return null;  // Python has pad_to, a number
+  const of = group => Object.entries(fields).filter(([name]) => groups.get(name) === group && !["ranks", "set", "seq", "pass", "by"].includes(name));
   const keywords = list => list.map(([name, value]) => `${name.replaceAll("-", "_")}=${value === "true" ? "True" : text(value)}`);
   const set = Object.fromEntries((fields.set ?? []).map(one => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
   const on = [text(cluster), ...keywords(of("cluster")), ...(fields.set ? [`set=${text(set)}`] : [])];
