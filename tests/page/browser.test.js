@@ -1,6 +1,8 @@
-// The page in headless Chromium: node --test browser.test.js, with PAGE (its folder), MODULES (node_modules) and CHROMIUM set.
+// The page in headless Chromium: node --test browser.test.js, with PAGE (its folder), MODULES (node_modules), CHROMIUM and
+// PROGRAM (attnsim) set.
 "use strict";
 const assert = require("node:assert/strict");
+const {execFileSync} = require("node:child_process");
 const fs = require("node:fs");
 const http = require("node:http");
 const os = require("node:os");
@@ -115,6 +117,28 @@ test("a timeline is enlarged and moved by keys", async () => {
   assert.notEqual(seen[3], seen[2]);
   assert.equal(seen[4], seen[2]);
   assert.equal(seen[5], seen[0]);
+  await close(page);
+});
+
+test("what is shown for the command line and Python gives the same answer", async () => {
+  const page = await open("#ask=predict&cluster=dgx-h100&nodes=2&ranks=8&seq=64K&heads=16&kv-heads=8&pass=forward&schedule=mesh&grid=4x2&set=nics.bandwidth%3D800+Gb/s");
+  const [command, python] = await page.$$eval("#more pre", all => all.map(pre => pre.textContent));
+  await (await page.createCDPSession()).send("Browser.setDownloadBehavior", {behavior: "deny"});
+  const shown = JSON.parse(await page.evaluate(() => new Promise(saved => {
+    const usual = URL.createObjectURL;
+    URL.createObjectURL = blob => { blob.text().then(saved); return usual(blob); };
+    [...document.querySelectorAll("#more button")].find(b => b.textContent === "Save JSON").click();
+  })));
+  const bin = path.dirname(process.env.PROGRAM);
+  const run = (words, more) => execFileSync("bash", words, {encoding: "utf8", env: {...process.env, ...more}});
+  const told = JSON.parse(run(["-c", `${command} --format json --quiet`], {PATH: `${bin}:${process.env.PATH}`}));
+  assert.equal(told.schedule, shown.schedule);
+  assert.ok(Math.abs(told.time_s / shown.time_s - 1) < 1e-9);
+  const package_folder = path.join(bin, "../python");
+  if (fs.existsSync(path.join(package_folder, "attnsim")) && fs.readdirSync(path.join(package_folder, "attnsim")).some(f => f.endsWith(".so"))) {
+    const time = (told.time_s * 1e3).toPrecision(4);
+    assert.match(run(["-c", `python3 -c '${python.replaceAll("'", `'"'"'`)}'`], {PYTHONPATH: package_folder}), new RegExp(time));
+  }
   await close(page);
 });
 

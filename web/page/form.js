@@ -62,6 +62,12 @@ export class Form {
     else this.#question.fields[name] = value;
   }
 
+  /// Heads are the model's from then on.
+  #take_model(name) {
+    this.#set("model", name);
+    if (name) for (const size of ["heads", "kv-heads", "head-dim"]) this.#set(size, "");
+  }
+
   #mode() {
     const buttons = modes.map(([value, name]) => element("label", {},
       element("input", {type: "radio", name: "ask", value, onchange: () => { this.#question.ask = value; this.changed(false); }}), ` ${name}`));
@@ -109,7 +115,11 @@ export class Form {
     const value = closed
       ? element("select", at, element("option", {value: ""}, f.usual ? `${f.usual} (usual)` : "as is usual"), ...options)
       : element("input", {...at, placeholder: f.usual || null, autocomplete: "off", spellcheck: "false", list: options.length ? `${id}-list` : null});
-    value.addEventListener("change", () => { this.#set(f.name, value.value.trim()); this.#refresh(); });
+    value.addEventListener("change", () => {
+      if (f.name === "model") this.#take_model(value.value.trim());
+      else this.#set(f.name, value.value.trim());
+      this.#refresh();
+    });
     this.#controls.set(f.name, () => { value.value = this.#question.fields[f.name] ?? ""; });
     return closed || !options.length ? [value] : [value, element("datalist", {id: `${id}-list`}, ...options)];
   }
@@ -119,8 +129,7 @@ export class Form {
     const text = element("textarea", {id: "own-model", "aria-label": "config.json", placeholder: "{\"num_attention_heads\": 64, ...}",
       onchange: () => {
         this.#question.files[own_model] = text.value;
-        this.#set("model", text.value.trim() ? own_model : "");
-        if (text.value.trim()) for (const name of ["heads", "kv-heads", "head-dim"]) this.#set(name, "");
+        this.#take_model(text.value.trim() ? own_model : "");
         this.#refresh();
       }});
     this.#controls.set("own model", () => { text.value = this.#question.files[own_model] ?? ""; });
