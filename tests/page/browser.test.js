@@ -34,8 +34,9 @@ const small = "#ask=plan&cluster=pcie-8&seq=64K&heads=16&schedules=ring,ulysses,
 const one = "#ask=predict&cluster=pcie-8&seq=64K&heads=16&schedule=ring";
 
 /// A page whose console stays empty and that asks no other host, after its first answer or error.
-async function open(fragment, width = 1300) {
+async function open(fragment, width = 1300, prepare = () => {}) {
   const page = await browser.newPage();
+  await page.evaluateOnNewDocument(prepare);
   page.setDefaultTimeout(60000);
   page.said = [];
   page.on("console", message => page.said.push(message.text()));
@@ -150,6 +151,22 @@ test("an error is one line, at its field", async () => {
   await page.click("#ask");
   await answered(page, 1);
   assert.ok(await page.$("#error[hidden]"));
+  await close(page);
+});
+
+test("where the simulator cannot go on another takes its place", async () => {
+  const page = await open("#ask=predict&cluster=pcie-8&seq=64K&heads=13", 1300, () => {
+    window.Worker = class extends Worker {
+      postMessage(message) {
+        if (message.request?.fields?.heads !== "13") return super.postMessage(message);
+        setTimeout(() => this.onmessage({data: {id: message.id, failed: "no memory"}}));
+      }
+    };
+  });
+  assert.equal(await text(page, "#error"), "the simulator cannot go on: no memory");
+  await set(page, "#field-heads", "16");
+  await page.click("#ask");
+  await answered(page, 1);
   await close(page);
 });
 

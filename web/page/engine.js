@@ -37,19 +37,23 @@ export class Engine {
     this.#waiting.clear();
   }
 
+  #fail(message) {
+    this.#worker.terminate();
+    this.#worker = null;
+    for (const {reject} of this.#waiting.values()) reject(new Error(`the simulator cannot go on: ${message}`));
+    this.#waiting.clear();
+  }
+
   #start(wasm) {
     const worker = new Worker("worker.js");
     worker.onmessage = ({data}) => {
       const {resolve, progress} = this.#waiting.get(data.id);
+      if (data.failed) return this.#fail(data.failed);
       if (!data.answer) return progress(data.done, data.wanted);
       this.#waiting.delete(data.id);
       resolve(data.answer);
     };
-    worker.onerror = event => {
-      for (const {reject} of this.#waiting.values()) reject(new Error(event.message || "the worker ended"));
-      this.#waiting.clear();
-      this.#worker = null;
-    };
+    worker.onerror = event => this.#fail(event.message || "the worker ended");
     worker.postMessage({wasm});
     return worker;
   }

@@ -18,7 +18,7 @@ const powers = (from, to) => {
 const sliders = [
   {name: "tokens", field: "seq", steps: powers(4096, 2 ** 26)},
   {name: "nodes", field: "nodes", steps: powers(1, 128)},
-  {name: "network a NIC", key: "nics.bandwidth", steps: ["50 Gb/s", "100 Gb/s", "200 Gb/s", "400 Gb/s", "800 Gb/s", "1600 Gb/s", "3200 Gb/s"]},
+  {name: "network a NIC", key: "nics.bandwidth", steps: [50, 100, 200, 400, 800, 1600, 3200].map(rate => `${rate} Gb/s`)},
 ];
 const modes = [
   ["plan", "Rank all strategies"], ["predict", "One strategy"], ["what-if", "Vary one value"], ["grids", "Map of grids"],
@@ -69,9 +69,11 @@ export class Form {
   }
 
   #mode() {
+    const take = value => { this.#question.ask = value; this.changed(false); };
     const buttons = modes.map(([value, name]) => element("label", {},
-      element("input", {type: "radio", name: "ask", value, onchange: () => { this.#question.ask = value; this.changed(false); }}), ` ${name}`));
-    const vary = element("input", {id: "vary", placeholder: "seq=64K..4M", onchange: () => { this.#question.vary = vary.value; }});
+      element("input", {type: "radio", name: "ask", value, onchange: () => take(value)}), ` ${name}`));
+    const vary = element("input", {id: "vary", placeholder: "seq=64K..4M",
+      onchange: () => { this.#question.vary = vary.value; }});
     const row = element("div", {class: "field"}, element("label", {for: "vary"}, "value to vary, doubling"), vary,
       element("small", {}, "a field, or a key of the cluster file: nics.bandwidth=100 Gb/s..1600 Gb/s"));
     this.#controls.set("ask", () => {
@@ -83,9 +85,9 @@ export class Form {
   }
 
   #group(group, fields, ...before) {
-    const [first, others] = [fields.filter(f => usual_fields.includes(f.name)), fields.filter(f => !usual_fields.includes(f.name))];
+    const first = fields.filter(f => usual_fields.includes(f.name)), others = fields.filter(f => !usual_fields.includes(f.name));
     return element("fieldset", {}, element("legend", {}, titles[group]), ...before, ...first.map(f => this.#field(f)),
-      others.length ? element("details", {}, element("summary", {}, `More of the ${group}`), ...others.map(f => this.#field(f))) : null);
+      element("details", {}, element("summary", {}, `More of the ${group}`), ...others.map(f => this.#field(f))));
   }
 
   #field(f) {
@@ -106,7 +108,8 @@ export class Form {
       return [box];
     }
     if (f.form === "list") {
-      const lines = element("textarea", {...at, placeholder: "nics.bandwidth=800 Gb/s", onchange: () => this.#set(f.name, lines.value.split("\n").filter(Boolean))});
+      const lines = element("textarea", {...at, placeholder: "nics.bandwidth=800 Gb/s",
+        onchange: () => this.#set(f.name, lines.value.split("\n").filter(Boolean))});
       this.#controls.set(f.name, () => { lines.value = (this.#question.fields[f.name] ?? []).join("\n"); });
       return [lines];
     }
@@ -114,7 +117,8 @@ export class Form {
     const options = f.choices.map(name => element("option", {value: name}, name));
     const value = closed
       ? element("select", at, element("option", {value: ""}, f.usual ? `${f.usual} (usual)` : "as is usual"), ...options)
-      : element("input", {...at, placeholder: f.usual || null, autocomplete: "off", spellcheck: "false", list: options.length ? `${id}-list` : null});
+      : element("input", {...at, placeholder: f.usual || null, autocomplete: "off", spellcheck: "false",
+        list: options.length ? `${id}-list` : null});
     value.addEventListener("change", () => {
       if (f.name === "model") this.#take_model(value.value.trim());
       else this.#set(f.name, value.value.trim());
@@ -137,7 +141,8 @@ export class Form {
   }
 
   #cluster(shipped) {
-    const choose = element("select", {id: "cluster", onchange: () => { this.#question.cluster = choose.value; this.#refresh(); }});
+    const choose = element("select", {id: "cluster",
+      onchange: () => { this.#question.cluster = choose.value; this.#refresh(); }});
     this.#controls.set("cluster", () => {
       const {cluster, files} = this.#question;
       const names = own_cluster in files ? [own_cluster, ...shipped] : shipped;
@@ -161,7 +166,8 @@ export class Form {
         this.changed(true);
       }});
       const says = element("output", {for: id});
-      const given = () => field ? this.#question.fields[field] : this.#settings().find(s => s.startsWith(`${key}=`))?.slice(key.length + 1);
+      const of_key = () => this.#settings().find(s => s.startsWith(`${key}=`))?.slice(key.length + 1);
+      const given = () => field ? this.#question.fields[field] : of_key();
       this.#controls.set(id, () => {
         const at = steps.indexOf(given());
         range.value = at >= 0 ? at : Math.floor(steps.length / 2);
@@ -181,9 +187,12 @@ export class Form {
       element("input", {type: "checkbox", value: s.name, onchange: () => {
         this.#question.schedules = boxes.map(b => b.firstChild).filter(b => b.checked).map(b => b.value).join(",");
       }}), ` ${s.name}`));
-    const only = element("details", {}, element("summary", {}, "Only some schedules"), element("div", {class: "choices", role: "group", "aria-label": "Schedules to rank"}, ...boxes));
-    const own = element("details", {}, element("summary", {}, "More of the strategy"), ...fields.filter(f => f.name !== "schedule" && f.name !== "grid").map(f => this.#field(f)), ...reading.map(f => this.#field(f)));
-    const first = fields.filter(f => f.name === "schedule" || f.name === "grid").map(f => this.#field(f));
+    const only = element("details", {}, element("summary", {}, "Only some schedules"),
+      element("div", {class: "choices", role: "group", "aria-label": "Schedules to rank"}, ...boxes));
+    const is_first = f => f.name === "schedule" || f.name === "grid";
+    const first = fields.filter(is_first).map(f => this.#field(f));
+    const own = element("details", {}, element("summary", {}, "More of the strategy"),
+      ...[...fields.filter(f => !is_first(f)), ...reading].map(f => this.#field(f)));
     this.#controls.set("schedules", () => {
       const chosen = this.#question.schedules.split(",");
       for (const b of boxes) b.firstChild.checked = chosen.includes(b.firstChild.value);

@@ -70,8 +70,8 @@ function show(asked, answer, milliseconds) {
   show_more(by_id("more"), asked, answer, tables, by_id("answer"));
   by_id("more").prepend(element("button", {type: "button", id: "keep", onclick: keep}, "Keep this answer to compare"));
   if (kept) show_side_by_side(by_id("kept"), kept, now, forget);
-  const {counts} = answer;
-  say(`Answered in ${(milliseconds / 1000).toFixed(2)} s${counts ? `: ${counts.considered} strategies, ${counts.estimated} estimated, ${counts.simulated} simulated, ${counts.rejected} rejected` : ""}.`);
+  const counts = Object.entries(answer.counts ?? {}).map(([what, number]) => `${number} ${what}`);
+  say(`Answered in ${(milliseconds / 1000).toFixed(2)} s. ${counts.length ? `Strategies: ${counts.join(", ")}.` : ""}`);
   document.body.dataset.answers = Number(document.body.dataset.answers ?? 0) + 1;  // tests wait for it
   ask_about_cluster(asked);
 }

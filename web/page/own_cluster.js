@@ -10,15 +10,17 @@ export function own_cluster_editor(importers, devices, ask, taken) {
   const files = element("input", {id: id("files"), type: "file", multiple: true});
   const format = element("select", {id: id("format")}, element("option", {value: ""}, "recognised by itself"),
     ...importers.map(i => element("option", {value: i.name}, i.what)));
-  const device = element("select", {id: id("device")}, element("option", {value: ""}, "as the file says"), ...devices.map(d => element("option", {value: d}, d)));
+  const device = element("select", {id: id("device")}, element("option", {value: ""}, "as the file says"),
+    ...devices.map(d => element("option", {value: d}, d)));
   const small = (name, hint) => element("input", {id: id(name), placeholder: hint, autocomplete: "off"});
-  const nodes = small("nodes", "1"), rate = small("nic-bandwidth", "400 Gb/s"), fabric = small("fabric", "{kind: rail-optimized, nodes_per_leaf: 32}");
+  const nodes = small("nodes", "1"), rate = small("nic-bandwidth", "400 Gb/s");
+  const fabric = small("fabric", "{kind: rail-optimized, nodes_per_leaf: 32}");
   const yaml = element("textarea", {id: id("yaml"), class: "file", spellcheck: "false", "aria-describedby": id("said")});
   const said = element("p", {id: id("said"), role: "status", class: "note"});
   const labelled = (control, name) => element("div", {class: "field"}, element("label", {for: control.id}, name), control);
 
-  const read = async named => {
-    const answer = await ask({ask: "import", files: named, as: format.value, device: device.value, nodes: nodes.value,
+  const read = async texts => {
+    const answer = await ask({ask: "import", files: texts, as: format.value, device: device.value, nodes: nodes.value,
       "nic-bandwidth": rate.value, fabric: fabric.value, name: "own"});
     if (!answer) return;
     said.textContent = answer.error ? answer.error.message : answer.warnings.map(w => `warning: ${w}`).join("\n") || "Read.";
@@ -26,19 +28,22 @@ export function own_cluster_editor(importers, devices, ask, taken) {
     yaml.value = answer.yaml;
     taken(answer.yaml);
   };
-  const read_list = async list => read(Object.fromEntries(await Promise.all([...list].map(async f => [f.name.replace(/^\.+|\//g, ""), await f.text()]))));
+  const named = async file => [file.name.replace(/^\.+|\//g, ""), await file.text()];
+  const read_list = async list => read(Object.fromEntries(await Promise.all([...list].map(named))));
   files.addEventListener("change", () => read_list(files.files));
   const drop = element("div", {class: "drop",
     ondragover: event => { event.preventDefault(); drop.classList.add("over"); },
     ondragleave: () => drop.classList.remove("over"),
     ondrop: event => { event.preventDefault(); drop.classList.remove("over"); read_list(event.dataTransfer.files); }},
   labelled(pasted, "Paste nvidia-smi topo -m, NCCL's XML, Slurm's topology.conf, ..."), labelled(files, "or drop or choose files"),
-  labelled(format, "format"), labelled(device, "devices"), labelled(nodes, "nodes like it"), labelled(rate, "bandwidth of a NIC that no file tells"), labelled(fabric, "fabric"),
+  labelled(format, "format"), labelled(device, "devices"), labelled(nodes, "nodes like it"),
+  labelled(rate, "bandwidth of a NIC that no file tells"), labelled(fabric, "fabric"),
   element("button", {type: "button", id: id("import"), onclick: () => read({pasted: pasted.value})}, "Read"));
 
   const root = element("details", {id: "own"}, element("summary", {}, "Your own cluster: paste, drop or edit"), drop,
     element("p", {}, element("button", {type: "button", onclick: () => taken(null)}, "Edit the chosen cluster's file")),
-    labelled(yaml, "cluster file"), element("button", {type: "button", id: id("use"), onclick: () => taken(yaml.value)}, "Use this file"), said);
+    labelled(yaml, "cluster file"),
+    element("button", {type: "button", id: id("use"), onclick: () => taken(yaml.value)}, "Use this file"), said);
   return {
     root,
     show: text => { yaml.value = text; },

@@ -64,9 +64,10 @@ const text = value => JSON.stringify(value);
 export function python_of(question, groups) {
   const {ask, cluster, fields, schedules} = question;
   if ((ask !== "predict" && ask !== "plan") || fields.pad) return null;  // Python has pad_to, a number
-  const of = group => Object.entries(fields).filter(([name]) => groups.get(name) === group && !["ranks", "set", "seq", "pass", "by"].includes(name));
+  const elsewhere = ["ranks", "set", "seq", "pass", "by"];
+  const of = group => Object.entries(fields).filter(([name]) => groups.get(name) === group && !elsewhere.includes(name));
   const keywords = list => list.map(([name, value]) => `${name.replaceAll("-", "_")}=${value === "true" ? "True" : text(value)}`);
-  const set = Object.fromEntries((fields.set ?? []).map(one => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
+  const set = Object.fromEntries((fields.set ?? []).map(one => one.split(/=(.*)/s, 2)));
   const on = [text(cluster), ...keywords(of("cluster")), ...(fields.set ? [`set=${text(set)}`] : [])];
   const strategy = of("strategy").filter(([name]) => ask === "predict" || name !== "schedule");
   const wanted = ask === "predict" && !fields.schedule ? [["schedule", "ring"], ...strategy] : strategy;

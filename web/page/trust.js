@@ -33,7 +33,8 @@ function part_view(machine, part, points) {
   const figure = element("figure", {"data-section": section});
   const folded = element("details", {ontoggle: () => {
     if (folded.open && !figure.firstChild) draw_charts(folded, {[section]: chart_of(points)});
-  }}, element("summary", {}, `Points: ${part}`), element("section", {}, element("h3", {}, `${machine}: ${part}, predicted against measured`), figure));
+  }}, element("summary", {}, `Points: ${part}`),
+  element("section", {}, element("h3", {}, `${machine}: ${part}, predicted against measured`), figure));
   return folded;
 }
 
@@ -41,13 +42,15 @@ function part_view(machine, part, points) {
 export async function show_trust(root, device) {
   const machines = measured[device];
   if (!machines) {
-    root.append(element("p", {class: "note"}, `No ${device} was measured with this program; its figures are published or assumed, as the table says.`));
+    root.append(element("p", {class: "note"},
+      `No ${device} was measured with this program; its figures are published or assumed, as the table says.`));
     return;
   }
   for (const machine of machines) {
     const points = await points_of(machine);
     const parts = [...new Set(points.map(p => p.part))].map(part => [part, points.filter(p => p.part === part)]);
-    root.append(element("h3", {}, machine.endsWith("-again") ? "A second run, held out" : `Measured on ${machine.toUpperCase()}, held out of every fit`),
+    const title = machine.endsWith("-again") ? "A second run, held out" : `Measured on ${machine.toUpperCase()}, held out of every fit`;
+    root.append(element("h3", {}, title),
       summary(parts), ...parts.map(([part, points]) => part_view(machine, part, points)));
   }
 }

@@ -17,22 +17,30 @@ const copied = text => element("button", {type: "button", onclick: async event =
 
 const shown_text = (title, text) => element("section", {}, element("h2", {}, title), element("pre", {tabindex: 0}, text), copied(text));
 
-/// A chart as a file of its own: the colours that the page's styles give it, in place.
+const drawn_properties = ["fill", "fill-opacity", "stroke", "stroke-width", "font-size", "font-family", "font-weight"];
+
+/// A chart as a file of its own: what the page's styles give it stands in it.
 function svg_of(chart) {
   const copy = chart.cloneNode(true);
   const originals = [chart, ...chart.querySelectorAll("*")], copies = [copy, ...copy.querySelectorAll("*")];
   originals.forEach((original, i) => {
     const style = getComputedStyle(original);
-    for (const name of ["fill", "fill-opacity", "stroke", "stroke-width", "font-size", "font-family", "font-weight"]) copies[i].style[name.replace(/-(.)/g, (_, c) => c.toUpperCase())] = style.getPropertyValue(name);
+    for (const name of drawn_properties) copies[i].style.setProperty(name, style.getPropertyValue(name));
   });
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return new XMLSerializer().serializeToString(copy);
 }
 
+const file_name = title => `${title.toLowerCase().replace(/\W+/g, "-")}.svg`;
+
 function exports_of(question, answer, report) {
   const button = (name, act) => element("button", {type: "button", onclick: act}, name);
-  const charts = () => [...report.querySelectorAll("section")].filter(s => s.querySelector("svg")).forEach(s =>
-    save(`${s.querySelector("h2").textContent.toLowerCase().replace(/\W+/g, "-")}.svg`, svg_of(s.querySelector("svg")), "image/svg+xml"));
+  const charts = () => {
+    for (const section of report.querySelectorAll("section")) {
+      const chart = section.querySelector("svg");
+      if (chart) save(file_name(section.querySelector("h2").textContent), svg_of(chart), "image/svg+xml");
+    }
+  };
   return element("div", {class: "exports"},
     button("Save JSON", () => save(`${question.ask}.json`, `${JSON.stringify(answer.result, null, 2)}\n`, "application/json")),
     answer.csv ? button("Save CSV", () => save(`${question.ask}.csv`, answer.csv, "text/csv")) : null,
@@ -45,10 +53,12 @@ function settings_view(settings) {
   const choose = element("select", {id: "framework", onchange: () => { text.textContent = can[choose.selectedIndex].text; }},
     ...can.map(s => element("option", {}, s.framework)));
   if (can.length) text.textContent = can[0].text;
+  const copy = element("button", {type: "button", onclick: () => navigator.clipboard.writeText(text.textContent)}, "Copy");
+  const shown = [element("div", {class: "field"}, element("label", {for: "framework"}, "framework"), choose), text, copy];
+  const refusals = element("details", {}, element("summary", {}, `${cannot.length} that cannot run any of these`),
+    table([["framework", "why"], ...cannot.map(s => [s.framework, s.refusal])]));
   return element("section", {}, element("h2", {}, "Settings for a framework"),
-    can.length ? element("div", {class: "field"}, element("label", {for: "framework"}, "framework"), choose) : null,
-    can.length ? text : null, can.length ? element("button", {type: "button", onclick: () => navigator.clipboard.writeText(text.textContent)}, "Copy") : null,
-    cannot.length ? element("details", {}, element("summary", {}, `${cannot.length} that cannot run any of these`), table([["framework", "why"], ...cannot.map(s => [s.framework, s.refusal])])) : null);
+    ...(can.length ? shown : []), cannot.length ? refusals : null);
 }
 
 /// `tables` has how fields are written.

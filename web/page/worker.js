@@ -1,4 +1,5 @@
-// Runs the module beside the page: takes {id, request}, sends {id, done, wanted} while it works and then {id, answer}.
+// Runs the module beside the page: takes {id, request}, sends {id, done, wanted} while it works and then {id, answer}, or
+// {id, failed} where the module itself cannot go on, such as without memory.
 // A request is ended by ending its worker; the page starts another with the module that is compiled already.
 "use strict";
 importScripts("attnsim.js");
@@ -19,7 +20,11 @@ onmessage = async ({data}) => {
     return;
   }
   const {id, request} = data;
-  const answers = await module;
-  const text = answers.answer(JSON.stringify(request), (done, wanted) => postMessage({id, done, wanted}));
-  postMessage({id, answer: JSON.parse(text)});
+  try {
+    const answers = await module;
+    const text = answers.answer(JSON.stringify(request), (done, wanted) => postMessage({id, done, wanted}));
+    postMessage({id, answer: JSON.parse(text)});
+  } catch (error) {
+    postMessage({id, failed: String(error.message ?? error)});
+  }
 };
