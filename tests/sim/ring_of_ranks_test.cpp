@@ -93,6 +93,19 @@ TEST(ring_of_ranks, a_straggler_and_a_slow_link_delay_whom_they_delay) {
   }
 }
 
+// Where all compute alike and links make few classes, one of each is less than rounds of rows.
+TEST(ring_of_ranks, ranks_that_are_alike_stay_classes) {
+  const auto c = read_cluster(config_node::parse_text(
+      "name: star\ndevice: ideal\nnodes: 96\ndevices_per_node: 1\nnode: {links: none}\n"
+      "nics: {per_node: 1, bandwidth: 50 GB/s}\nfabric: {kind: star}\n",
+      "star.yaml"));
+  auto a = causal(96, 64);
+  const auto s = complete({.schedule = "ring"}, a, 96);
+  EXPECT_EQ(simulate({c, a, s, pass_kind::forward}).ranks.size(), 96u);
+  a.mask = mask_kind::full;
+  EXPECT_EQ(simulate({c, a, s, pass_kind::forward}).ranks.size(), 1u);
+}
+
 TEST(ring_of_ranks, other_schedules_are_not_taken) {
   const auto c = pods(8);
   const auto a = causal(32, 1024);
