@@ -164,7 +164,8 @@ picoseconds ring_hop::least_transfer(double bytes) const {
 std::optional<ring_layout> find_ring(const placed_schedule& i, const stream_programs& programs) {
   constexpr int least_gain = 2;
   if (!i.is_as_modelled() || !has_one_long_axis(i.program().grid) || !has_variants(i)) return {};
-  ring_layout ring{.ranks = i.ranks()};
+  ring_layout ring;
+  ring.ranks = i.ranks();
   for (int p = 0; p < i.communication().patterns(); ++p) {
     ring.direction.push_back(direction_of(i.communication(), p, ring.ranks));
     if (ring.direction.back() == 0) return {};
