@@ -75,6 +75,22 @@ bool parse_switch(const text& t) {
   throw std::invalid_argument("expected true or false");
 }
 
+/// "3,1*2" as {3, 1, 1}.
+std::vector<std::int64_t> parse_shares(const text& list) {
+  constexpr std::int64_t most = 1 << 20;
+  auto shares = parse_documents(list);
+  if (std::any_of(shares.begin(), shares.end(), [](auto one) { return one > most; }))
+    throw std::invalid_argument(fmt::format("expected whole numbers up to {}", most));
+  return shares;
+}
+
+std::int64_t parse_parts(const text& t) {
+  constexpr std::int64_t most = 64;
+  const auto parts = parse_whole(t);
+  if (parts > most) throw std::invalid_argument(fmt::format("expected at most {} parts", most));
+  return parts;
+}
+
 std::pair<text, text> parse_setting(const text& t) {
   const auto equals = t.find('=');
   if (equals == text::npos || equals == 0) throw std::invalid_argument("expected key.path=value");
@@ -278,6 +294,22 @@ const field table[] = {
     row<&question::gradients, parse_precision>("gradients", field_group::strategy,
                                                "storage or fp32: gradients on the wire", "",
                                                names_of<precision>),
+    row<&question::levels, parse_levels>(
+        "levels", field_group::strategy,
+        "what the ranks along each axis of a composed schedule do: 'keys-ring:2 keys-gather:4 "
+        "queries-gather:2'"),
+    row<&question::parts, parse_parts>(
+        "parts", field_group::strategy,
+        "equal parts of the heads, one after the other: transfers of one lie under another's "
+        "kernels",
+        "1"),
+    row<&question::shares, parse_shares>(
+        "shares", field_group::strategy,
+        "unequal shares of the tokens, one for each chunk, in any unit: 2*4,1*4"),
+    {"schedule-file", field_group::strategy,
+     "schedule that attnsim search found and saved: sets the fields that it holds", "",
+     [](question& q, const text& t) { use_schedule_file(q, t); },
+     [](const question& q) { return q.schedule_file; }},
     opened(row<&question::framework, parse_framework>(
         "framework", field_group::strategy,
         "framework profile or file: copies, merges, precisions, launch order and host as it has "

@@ -30,6 +30,15 @@ value chosen(const prediction& p) {
 value schema(const prediction&) {
   return "attnsim.prediction.1";
 }
+value levels(const prediction& p) {
+  return written(p.chosen.levels);
+}
+value parts(const prediction& p) {
+  return std::int64_t{p.chosen.parts};
+}
+value shares(const prediction& p) {
+  return std::vector<std::int64_t>(p.chosen.shares.begin(), p.chosen.shares.end());
+}
 value grid(const prediction& p) {
   return whole_pair(p.chosen.rows, p.chosen.cols);
 }
@@ -65,6 +74,15 @@ value bound_by(const prediction& p) {
   const auto& b = p.bottleneck;
   return std::vector<part>{{"kind", b.kind}, {"name", b.name}, {"share", b.share}};
 }
+value limit(const prediction& p) {
+  return p.limit.time.value();
+}
+value times_limit(const prediction& p) {
+  return p.limit.time > seconds() ? p.time / p.limit.time : 0.0;
+}
+value limit_bound_by(const prediction& p) {
+  return p.limit.bound_by;
+}
 
 const figure<prediction> of_prediction[] = {
     {"schema", "", "of these figures", schema},
@@ -78,6 +96,9 @@ const figure<prediction> of_prediction[] = {
     {"tokens", "", "contiguous, zigzag or striped", chosen<&strategy::tokens>},
     {"placement", "", "which ranks share a node", chosen<&strategy::placement>},
     {"kv_order", "", "direct or transposed", chosen<&strategy::order>},
+    {"levels", "", "of a composed schedule: what the ranks along each axis do", levels},
+    {"parts", "", "of the heads, one after the other", parts},
+    {"shares", "", "of the tokens, by chunk; empty: equal", shares},
     {"by", "", "simulation or analytic", of<&prediction::by>},
     {"time_s", "s", "of all passes, on the slowest rank", of<&prediction::time>},
     {"time_interval_s", "s", "low and high, by the profile's stated uncertainties", interval},
@@ -97,6 +118,10 @@ const figure<prediction> of_prediction[] = {
     {"tflop_per_device", "TFLOP", "useful operations by ranks", tera_work},
     {"bottleneck", "", "what bounds the longest pass, and the share of the time it is busy",
      bound_by},
+    {"limit_s", "s", "what no schedule can beat, each rank home to as many tokens", limit},
+    {"times_limit", "", "time over the limit", times_limit},
+    {"limit_bound_by", "", "work, latency, or the links that all bytes between two parts cross",
+     limit_bound_by},
     {"feasible", "", "it fits the device's memory", of<&prediction::feasible>},
     {"warnings", "", "in words", of<&prediction::warnings>},
 };

@@ -63,7 +63,7 @@ std::vector<std::string> schedules_of(const plan_request& request) {
   for (const auto& a : algorithms()) {
     const bool computes = !a.whole_queries || request.pass == pass_kind::forward;
     const bool of_use = (more_keys || !a.for_more_keys) && (has_window || !a.for_windows);
-    if (computes && of_use) names.push_back(a.name);
+    if (computes && of_use && !a.found_by_search) names.push_back(a.name);
   }
   return names;
 }

@@ -6,8 +6,10 @@
 
 #include "model/cost/host_time.hpp"
 #include "model/cost/kernel.hpp"
+#include "model/limit/limit.hpp"
 #include "model/named.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
+#include "model/schedule/placement.hpp"
 #include "sim/simulator.hpp"
 
 namespace attnsim {
@@ -135,6 +137,19 @@ void add(prediction& p, const pass_prediction& pass) {
   p.most_bytes_sent += pass.most_bytes_sent;
   p.mean_bytes_sent += pass.mean_bytes_sent;
   p.peak_memory = std::max(p.peak_memory, pass.memory.peak);
+}
+
+prediction_limit limit_of_passes(const prediction& p, const cluster& c) {
+  const auto devices = place(p.chosen.placement, schedule_grid(p.chosen), c);
+  prediction_limit all;
+  seconds longest;
+  for (const auto& one : p.passes) {
+    const auto limit = limit_of(c, p.problem, p.chosen, devices, one.pass);
+    all.time += limit.time;
+    if (limit.time >= longest) all.bound_by = limit.bound_by;
+    longest = std::max(longest, limit.time);
+  }
+  return all;
 }
 
 void warn_of_host(prediction& p, const cluster& c) {
@@ -327,6 +342,7 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
       })->bottleneck;
   p.rate_per_device = useful_operations(a, pass) / p.time / ranks;
   p.feasible = p.peak_memory <= c.device.memory;
+  p.limit = limit_of_passes(p, c);
   add_warnings(p, c);
   return p;
 }

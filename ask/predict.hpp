@@ -24,6 +24,12 @@ struct bottleneck {
   double share = 0;  ///< of the time in which it is busy
 };
 
+/// What no schedule can beat (model/limit/limit.hpp).
+struct prediction_limit {
+  seconds time;          ///< of all passes
+  std::string bound_by;  ///< of the pass whose limit is longest
+};
+
 /// The attention kernels of one rank in one pass, as they run with no transfer beside them.
 struct kernel_use {
   int calls = 0;
@@ -66,8 +72,9 @@ struct prediction {
   byte_count peak_memory;
   flop_rate rate_per_device;       ///< useful operations over ranks and time
   attnsim::bottleneck bottleneck;  ///< of the longest pass
-  bool feasible = true;            ///< the peak fits the device's memory
-  std::string lacks;  ///< where it does not: "needs 1 TiB of the device's 80 GiB memory"
+  prediction_limit limit;
+  bool feasible = true;  ///< the peak fits the device's memory
+  std::string lacks;     ///< where it does not: "needs 1 TiB of the device's 80 GiB memory"
   std::vector<std::string> warnings;
   std::vector<std::string> warnings_alone;  ///< of them, what a step around this call makes untrue
 };

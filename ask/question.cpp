@@ -135,6 +135,8 @@ void require_readers(const question& q, const algorithm_list& asked_about) {
     require_reader(asked_about, &algorithm::sends_partials, "partials", name_of(*q.partials));
   if (q.gradients)
     require_reader(asked_about, &algorithm::sends_gradients, "gradients", name_of(*q.gradients));
+  if (!q.levels.empty())
+    require_reader(asked_about, &algorithm::found_by_search, "levels", written(q.levels));
 }
 
 strategy followed(const framework_profile& f) {
@@ -164,6 +166,9 @@ strategy wanted_strategy(const question& q, const attention& a) {
   s.partials = q.partials.value_or(s.partials);
   s.gradients = q.gradients.value_or(s.gradients);
   s.order = q.order.value_or(usual_order(s, described));
+  s.levels = q.levels;
+  s.parts = static_cast<int>(q.parts);
+  s.shares.assign(q.shares.begin(), q.shares.end());
   return s;
 }
 

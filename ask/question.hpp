@@ -58,6 +58,10 @@ struct question {
   std::optional<merge_kind> merges;
   std::optional<launch_order> launch;
   std::optional<precision> partials, gradients;
+  std::vector<level> levels;         ///< of a composed schedule
+  std::int64_t parts = 1;            ///< of the heads, one after the other
+  std::vector<std::int64_t> shares;  ///< of the tokens, by chunk; empty: equal
+  std::string schedule_file;         ///< it has set what it holds
   std::string
       framework;  ///< a shipped profile or a file; sets what of the strategy, and the host, is not given
 
@@ -72,6 +76,9 @@ std::span<const field> fields();
 const field* find_field(std::string_view name);
 
 void set(question&, std::string_view name, const std::string& text);
+
+/// Sets what a schedule file holds (ask/schedule_file.hpp).
+void use_schedule_file(question&, const std::string& file);
 
 /// The same by a field's name or, by its path, a key of the cluster file; "cluster" is the cluster's name.
 void set_key(question&, const std::string& key, const std::string& text);

@@ -198,7 +198,7 @@ class search {
     if (context == 1) return one.name == question{}.schedule;  // nothing travels
     if (one.whole_queries || (trains() && !has_pass({.schedule = one.name}, pass_kind::backward)))
       return false;
-    return !one.for_more_keys || request_.asked.base.prefix > 0;
+    return !one.found_by_search && (!one.for_more_keys || request_.asked.base.prefix > 0);
   }
 
   void estimate_all() {

@@ -7,6 +7,7 @@ namespace attnsim::cli {
 
 void add_predict(CLI::App&);
 void add_plan(CLI::App&);
+void add_search(CLI::App&);
 void add_step(CLI::App&);
 void add_sweep(CLI::App&);
 void add_reproduce(CLI::App&);

@@ -19,6 +19,7 @@ namespace {
 void add_commands(CLI::App& app) {
   attnsim::cli::add_predict(app);
   attnsim::cli::add_plan(app);
+  attnsim::cli::add_search(app);
   attnsim::cli::add_step(app);
   attnsim::cli::add_sweep(app);
   attnsim::cli::add_calibrate(app);

@@ -11,6 +11,7 @@
 #include "report/layer_plan_views.hpp"
 #include "report/part_views.hpp"
 #include "report/results.hpp"
+#include "report/search_views.hpp"
 #include "report/step_views.hpp"
 #include "report/what_if_views.hpp"
 

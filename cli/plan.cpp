@@ -10,6 +10,7 @@
 #include "ask/frameworks.hpp"
 #include "ask/layer_plans.hpp"
 #include "ask/lengths.hpp"
+#include "ask/search.hpp"
 #include "ask/step_plan.hpp"
 #include "ask/what_if.hpp"
 #include "cli/commands.hpp"
@@ -35,7 +36,7 @@ struct plan_flags {
   std::string top = "20", emit, what_if, report, lengths, rank_tokens;
   std::string scope = "attention", dtype;
   ask::step_question step;  ///< its own fields; those that the question has too are there
-  bool explain = false, each_layer = false, dynamic = false;
+  bool explain = false, each_layer = false, dynamic = false, search = false;
 };
 
 std::vector<std::string> parse_schedules(const std::optional<std::string>& list) {
@@ -87,6 +88,7 @@ ask::step_question step_of(const plan_flags& flags) {
   refuse("--report", flags.report);
   refuse("--each-layer", flags.each_layer ? "true" : "");
   refuse("--dynamic", flags.dynamic ? "true" : "");
+  refuse("--search", flags.search ? "true" : "");
   if (!flags.question.sequence) throw input_error("--seq is required");
   auto q = flags.step;
   q.base = flags.question;
@@ -157,7 +159,19 @@ void refuse_mixed(const plan_flags& flags) {
   if (!flags.what_if.empty()) refuse("--what-if");
   if (flags.explain) refuse("--explain");
   if (flags.each_layer) refuse("--each-layer");
+  if (flags.search) refuse("--search");
   if (!flags.report.empty()) refuse("--report");
+}
+
+/// What a search finds comes first where it is faster.
+void add_found(const cluster& c, const plan_request& request, const plan_flags& flags,
+               plan_result& result) {
+  progress bar("schedules", flags.output.quiet);
+  auto found = search_schedules(c, {.planned = request},
+                                [&](auto done, auto wanted) { bar.show(done, wanted); });
+  bar.end();
+  if (found.found.time < result.candidates.front().time)
+    result.candidates.insert(result.candidates.begin(), std::move(found.found));
 }
 
 void plan_attention(const plan_flags& flags, output_format format) {
@@ -183,6 +197,7 @@ void plan_attention(const plan_flags& flags, output_format format) {
   std::optional<ask::pass_crossing> passing;
   if (request.problem.prefix > 0 && ask::passes_any(result.candidates))
     passing = ask::over_new_tokens(c, result.candidates);
+  if (flags.search) add_found(c, request, flags, result);
   if (result.candidates.size() > top) result.candidates.resize(top);
   if (!flags.report.empty())
     write_file("--report", flags.report, report::page_of(c, result).html());
@@ -228,7 +243,8 @@ void add_plan(CLI::App& app) {
       ->add_option("--dtype", flags->dtype,
                    "bf16, fp16 or fp32; with --scope step bf16 or fp8-linear")
       ->default_str("bf16");
-  add_fields(*command, flags->question, ask::field_group::strategy, {"schedule", "kv-order"});
+  add_fields(*command, flags->question, ask::field_group::strategy,
+             {"schedule", "kv-order", "levels", "parts", "shares", "schedule-file"});
   command
       ->add_option(
           "--scope", flags->scope,
@@ -241,6 +257,8 @@ void add_plan(CLI::App& app) {
   }
   flags->output.add_to(*command);
   command->add_option("--schedules", flags->schedules, "only these, separated by commas");
+  command->add_flag("--search", flags->search,
+                    "also search for a schedule that beats them (attnsim search)");
   command->add_option("--top", flags->top, "how many to print")->capture_default_str();
   command->add_flag(
       "--explain", flags->explain,

@@ -60,6 +60,10 @@ const ranking_column ranking_columns[] = {
     {"rate/device", "tflops_per_device"},
     {"sent/rank", "bytes_sent_per_rank"},
     {"memory", "peak_memory_bytes"},
+    {"x limit", "times_limit",
+     [](const prediction& p) {
+       return p.limit.time > seconds() ? fmt::format("{:.2f}", p.time / p.limit.time) : "";
+     }},
     {"bound by", "bottleneck",
      [](const prediction& p) {
        return bound_by(p.bottleneck) +
@@ -149,6 +153,9 @@ std::string to_table(const prediction& p) {
   line("strategy", strategy_of(p));
   line("time",
        fmt::format("{}  [{} to {}]", to_string(p.time), to_string(p.low), to_string(p.high)));
+  if (p.limit.time > seconds())
+    line("limit", fmt::format("{:.2f} x {}, bound by {}", p.time / p.limit.time,
+                              to_string(p.limit.time), p.limit.bound_by));
   for (const auto& one : p.passes) {
     line(fmt::format("  {}", name_of(one.pass)),
          fmt::format("{}: compute {}, exposed communication {}", to_string(one.time),

@@ -143,7 +143,7 @@ class executor::pass {
 
   void load(const operand& o, const shard_source& input, const token_set& tokens) {
     if (tokens.empty()) return;
-    const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads);
+    const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads, 0, o.part);
     const auto own = input(o.what, tokens, heads, local_.type(o));
     const auto rows = static_cast<std::size_t>(size(tokens) * e_.work_.problem().batch);
     const auto bytes = rows * row_bytes(o, head_count(o.what, heads));
@@ -315,7 +315,7 @@ class executor::pass {
         blob data(static_cast<std::size_t>(e_.work_.bytes(o).value()));
         e_.device_.copy(stream(0), data.data(), local_.address(o), data.size());
         e_.device_.synchronize(stream(0));
-        const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads);
+        const auto heads = e_.work_.heads(rank(), program().buffer_of(o).heads, 0, o.part);
         list.push_back({o.what, e_.work_.tokens(rank(), o), heads, local_.type(o),
                         repacked(data, token_rows(o), row_bytes(o, head_count(o.what, heads)))});
       }

@@ -81,7 +81,7 @@ std::int64_t local_operations::heads_of_slot(const operand& o) const {
 }
 
 head_range local_operations::heads(const operand& o, int slot) const {
-  return work_.heads(rank_, work_.program().buffer_of(o).heads, slot);
+  return work_.heads(rank_, work_.program().buffer_of(o).heads, slot, o.part);
 }
 
 token_shape local_operations::shape(const operand& o) const {

@@ -41,6 +41,9 @@ struct attention {
   std::vector<std::int64_t> documents = {};
   /// What stands in for what, one line each: told with every answer.
   std::vector<std::string> notes = {};
+  /// Tokens of each chunk where ranks have unequal shares of them: chunks have room for the longest, and what a shorter one leaves
+  /// of it is padding (tokens.hpp, with_shares). Empty: equal.
+  std::vector<std::int64_t> shares = {};
 
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t group_size() const { return heads / kv_heads; }  ///< g, query heads per K/V head

@@ -1,10 +1,14 @@
 #include "model/attention/tokens.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "model/error.hpp"
 #include "model/named.hpp"
 
 namespace attnsim {
@@ -406,8 +410,64 @@ token_set tokens_of(token_layout layout, std::int64_t sequence, std::int64_t chu
   return {};
 }
 
+namespace {
+
+/// Of a sequence whose chunks have unequal shares: its tokens, then padding from behind the sequence's.
+token_set unequal_tokens(token_layout layout, const attention& a, std::int64_t chunk) {
+  const auto real = a.sequence - a.padding;
+  const auto room = a.sequence / static_cast<std::int64_t>(a.shares.size());
+  const auto size = a.shares[static_cast<std::size_t>(chunk)];
+  const auto before = std::accumulate(a.shares.begin(), a.shares.begin() + chunk, std::int64_t{0});
+  token_set all{{before, size, 1}};
+  if (is_zigzag(layout))
+    all = {{before / 2, size / 2, 1}, {real - before / 2 - size / 2, size / 2, 1}};
+  if (size < room) all.push_back({real + chunk * room - before, room - size, 1});
+  return all;
+}
+
+/// In proportion to the weights, by largest remainders.
+std::vector<std::int64_t> shared_units(std::int64_t units, const std::vector<int>& weights) {
+  const auto total = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
+  std::vector<std::int64_t> shares;
+  std::vector<std::pair<std::int64_t, std::size_t>> remainders;
+  for (const auto weight : weights) {
+    shares.push_back(std::max<std::int64_t>(1, units * weight / total));
+    remainders.emplace_back(-(units * weight % total), remainders.size());
+  }
+  std::sort(remainders.begin(), remainders.end());
+  auto left = units - std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  for (std::size_t i = 0; left > 0; i = (i + 1) % shares.size(), --left)
+    ++shares[remainders[i].second];
+  for (; left < 0; ++left) --*std::max_element(shares.begin(), shares.end());
+  return shares;
+}
+
+}  // namespace
+
+attention with_shares(attention a, const std::vector<int>& weights, token_layout layout,
+                      std::int64_t unit) {
+  const auto chunks = static_cast<std::int64_t>(weights.size());
+  const auto refuse = [&](const std::string& why) {
+    throw infeasible(asked("shares"), fmt::format("{}", fmt::join(weights, ",")), why);
+  };
+  if (layout == token_layout::striped) refuse("unequal shares need contiguous or zigzag tokens");
+  if (!a.documents.empty() || a.prefix > 0 || a.kv_sequence > 0 || a.window > 0 || a.padding > 0)
+    refuse("unequal shares are of one whole sequence, without window, prefix or padding");
+  if (std::any_of(weights.begin(), weights.end(), [](int one) { return one < 1; }))
+    refuse("expected whole numbers of at least 1");
+  if (a.sequence % unit != 0 || a.sequence / unit < chunks)
+    refuse(fmt::format("{} tokens are not at least {} times {}", a.sequence, chunks, unit));
+  a.shares = shared_units(a.sequence / unit, weights);
+  for (auto& share : a.shares) share *= unit;
+  const auto room = *std::max_element(a.shares.begin(), a.shares.end());
+  a.padding = chunks * room - a.sequence;
+  a.sequence += a.padding;
+  return a;
+}
+
 token_set tokens_of(token_layout layout, const attention& a, std::int64_t chunks,
                     std::int64_t chunk) {
+  if (!a.shares.empty()) return unequal_tokens(layout, a, chunk);
   if (layout != token_layout::zigzag || a.documents.empty()) {
     auto all = tokens_of(layout, a.sequence, chunks, chunk);
     for (auto& r : all) r.first += a.prefix;

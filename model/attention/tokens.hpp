@@ -44,9 +44,15 @@ std::int64_t layout_unit(token_layout, std::int64_t ranks, std::int64_t parts = 
 /// The tokens of chunk `chunk` of `chunks` equal chunks. Precondition: sequence is a multiple of layout_unit.
 token_set tokens_of(token_layout, std::int64_t sequence, std::int64_t chunks, std::int64_t chunk);
 
-/// The same of a sequence that may hold documents and padding, which is dealt out like one more document. Positions count
-/// from the first token of the prefix, which is not among them.
+/// The same of a sequence that may hold documents and padding, which is dealt out like one more document, or whose chunks have
+/// unequal shares. Positions count from the first token of the prefix, which is not among them.
 token_set tokens_of(token_layout, const attention&, std::int64_t chunks, std::int64_t chunk);
+
+/// The problem with its tokens shared out over chunks in proportion to `weights`, each a multiple of `unit` tokens and at least
+/// one: contiguous, or zigzag, where each chunk has a piece of its size at both ends, so that causal work goes with the size.
+/// Every chunk has room for the longest, filled up with padding; the sequence grows by it. Throws infeasible for other layouts,
+/// documents, a prefix, keys of another sequence, a window, padding, and fewer tokens than chunks have units.
+attention with_shares(attention, const std::vector<int>& weights, token_layout, std::int64_t unit);
 
 /// The keys of chunk `chunk`: its shard of the prefix, laid out by itself as the prefill left it, then that of the sequence; or
 /// its shard of the other sequence. Precondition: each is a multiple of layout_unit.

@@ -524,6 +524,32 @@ seconds kernel_time(const device_profile& device, const kernel_profile* kernel,
   return device.kernel_launch + busy_time(device, kernel, call, start);
 }
 
+namespace {
+
+/// Whether a table or law of one head dimension is read for another: it is the nearest on its side of all that are measured.
+template <typename Measured>
+bool is_read_for(const Measured& one, const std::vector<Measured>& all, double head_dim) {
+  const auto own = static_cast<double>(one.head_dim);
+  return std::none_of(all.begin(), all.end(), [&](const Measured& other) {
+    const auto d = static_cast<double>(other.head_dim);
+    return other.pass == one.pass && other.mask == one.mask &&
+           (own < head_dim ? d > own && d <= head_dim : own > head_dim && d < own && d >= head_dim);
+  });
+}
+
+}  // namespace
+
+flop_rate highest_rate(const device_profile& device, const kernel_profile* kernel, data_type dtype,
+                       pass_kind pass, double head_dim) {
+  if (!kernel || dtype == data_type::fp32) return highest_rate(device, kernel, dtype, pass);
+  auto near = *kernel;
+  std::erase_if(near.tables,
+                [&](const auto& one) { return !is_read_for(one, kernel->tables, head_dim); });
+  std::erase_if(near.laws,
+                [&](const auto& one) { return !is_read_for(one, kernel->laws, head_dim); });
+  return highest_rate(device, &near, dtype, pass);
+}
+
 flop_rate highest_rate(const device_profile& device, const kernel_profile* kernel, data_type dtype,
                        pass_kind pass) {
   flop_rate measured;

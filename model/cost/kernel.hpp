@@ -95,5 +95,8 @@ seconds kernel_time(const device_profile&, const kernel_profile* kernel, const k
 
 /// What no call exceeds: the largest rate of the kernel's tables and laws for the pass, else the roofline's.
 flop_rate highest_rate(const device_profile&, const kernel_profile* kernel, data_type, pass_kind);
+/// The same of calls of this (mean) head dimension, which are read from the measured ones next to it.
+flop_rate highest_rate(const device_profile&, const kernel_profile* kernel, data_type, pass_kind,
+                       double head_dim);
 
 }  // namespace attnsim

@@ -39,6 +39,14 @@ std::int64_t number_bytes(const attention& a, tensor t, precision format) {
   return format == precision::fp32 || is_statistic(t) ? 4 : element_bytes(a.dtype);
 }
 
+/// Parts of the heads are alike: each has as many K/V heads.
+void require_parts(const attention& a, const schedule& s) {
+  if (s.parts == 1 || a.kv_heads % (s.parts * s.tensor_parallel) == 0) return;
+  throw infeasible(asked("parts"), std::to_string(s.parts),
+                   fmt::format("does not divide the {} K/V heads of {} tensor-parallel ranks",
+                               a.kv_heads, s.tensor_parallel));
+}
+
 }  // namespace
 
 std::int64_t head_elements(const attention& a, tensor t) {
@@ -161,17 +169,20 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
   const int parts = s.grid.extent_of(s.head_axis);
   if (!s.whole_queries) require_layout(a, layout, s.chunk_total(), parts);
   const auto all = all_heads(a);
+  require_parts(a, s);
   const auto can_exchange = [&](const head_range& own) {
     return s.whole_queries ? own.queries % parts == 0 : can_share(own, parts);
   };
-  if (!can_share(all, s.tensor_parallel) || !can_exchange(share_of(all, s.tensor_parallel, 0))) {
+  if (!can_share(all, s.tensor_parallel) ||
+      !can_exchange(share_of(share_of(all, s.tensor_parallel, 0), s.parts, 0))) {
     throw infeasible(
         asked("ulysses"), std::to_string(parts),
         fmt::format("{} query and {} K/V heads over {} tensor-parallel ranks can't be shared",
                     a.heads, a.kv_heads, s.tensor_parallel));
   }
   even_heads_ = shares_evenly(all, s.tensor_parallel) &&
-                (s.whole_queries || shares_evenly(share_of(all, s.tensor_parallel, 0), parts));
+                (s.whole_queries ||
+                 shares_evenly(share_of(share_of(all, s.tensor_parallel, 0), s.parts, 0), parts));
   equal_shards_ =
       !s.whole_queries || a.tokens(token_side::keys) % layout_unit(layout, s.chunk_total()) == 0;
   for (const auto form : {head_form::all, head_form::share, head_form::dealt})
@@ -265,9 +276,10 @@ token_set workload::tokens(const attention& a, int rank, const operand& o) const
   return o.at.ascending ? ascending(all) : all;
 }
 
-head_range workload::heads(int rank, head_form form, int slot) const {
+head_range workload::heads(int rank, head_form form, int slot, int part) const {
   const auto& s = *schedule_;
-  const auto own = share_of(all_heads(attention_), s.tensor_parallel, rank % s.tensor_parallel);
+  const auto all = share_of(all_heads(attention_), s.tensor_parallel, rank % s.tensor_parallel);
+  const auto own = share_of(all, s.parts, part);
   if (form == head_form::all) return own;
   const int place = form == head_form::dealt ? slot : s.grid.place_in_group(rank, s.head_axis);
   const int parts = s.grid.extent_of(s.head_axis);

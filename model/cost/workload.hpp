@@ -62,8 +62,8 @@ class workload {
   operands caches() const;
   token_set cached_tokens(int rank, const operand&) const;
 
-  /// The heads that `rank` has in buffers of a form; of dealt ones in slot `slot`.
-  head_range heads(int rank, head_form, int slot = 0) const;
+  /// The heads that `rank` has in buffers of a form, of one of the schedule's parts of the heads; of dealt ones in slot `slot`.
+  head_range heads(int rank, head_form, int slot = 0, int part = 0) const;
   /// How many heads of a tensor a slot has room for: the largest share of any rank.
   std::int64_t heads_of_slot(tensor, head_form) const;
 

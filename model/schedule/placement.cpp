@@ -126,6 +126,10 @@ tile_shape parse_tile(const std::string& placement, const rank_grid& places) {
 
 }  // namespace
 
+std::string placed_on(const std::vector<int>& devices) {
+  return fmt::format("custom:{}", fmt::join(devices, ","));
+}
+
 std::vector<std::string> placements() {
   return {"node-major", "row-in-node", "column-in-node", "tile-in-node", "rails"};
 }

@@ -23,6 +23,9 @@ namespace attnsim {
 /// one a rank; infeasible when the cluster has fewer devices than the grid ranks.
 std::vector<int> place(const std::string& placement, const rank_grid&, const cluster&);
 
+/// The custom placement with these devices, by rank.
+std::string placed_on(const std::vector<int>& devices);
+
 /// The named placements, for help.
 std::vector<std::string> placements();
 

@@ -78,6 +78,23 @@ std::vector<lifetime> lifetimes(const schedule& s) {
   return result;
 }
 
+int home_of(int rank, const position& at, const rank_grid& grid) {
+  for (int a = 0; a < grid.axes(); ++a) {
+    if (const int d = at.shift[static_cast<std::size_t>(a)]; d != 0)
+      rank = grid.shifted(rank, a, d);
+  }
+  return rank;
+}
+
+int shifted(int rank, axis_set axes, int distance, const rank_grid& grid) {
+  for (int a = 0; a < grid.axes(); ++a) {
+    if (axes & only(a)) rank = grid.shifted(rank, a, distance);
+  }
+  return rank;
+}
+
+}  // namespace
+
 /// Renames buffers, but caches filled chunk by chunk, so that each reuses the memory that has been free the longest.
 void share_buffers(schedule& s) {
   const auto lives = lifetimes(s);
@@ -123,23 +140,6 @@ void share_buffers(schedule& s) {
     }
   }
 }
-
-int home_of(int rank, const position& at, const rank_grid& grid) {
-  for (int a = 0; a < grid.axes(); ++a) {
-    if (const int d = at.shift[static_cast<std::size_t>(a)]; d != 0)
-      rank = grid.shifted(rank, a, d);
-  }
-  return rank;
-}
-
-int shifted(int rank, axis_set axes, int distance, const rank_grid& grid) {
-  for (int a = 0; a < grid.axes(); ++a) {
-    if (axes & only(a)) rank = grid.shifted(rank, a, distance);
-  }
-  return rank;
-}
-
-}  // namespace
 
 std::string_view name_of(tensor t) {
   return find_name(tensors, t);

@@ -94,6 +94,7 @@ struct operand {
   int slots = 1;
   tensor what{};
   position at;
+  int part = 0;  ///< which of the schedule's parts of the heads (head_parts.hpp)
 };
 
 using operands = std::vector<operand>;
@@ -151,6 +152,7 @@ struct schedule {
   axis_set head_axis =
       0;  ///< along it all-to-alls exchange tokens for heads; with whole queries, partial results of heads
   int tensor_parallel = 1;  ///< extent of the last axis if not 1: same tokens, each rank its heads
+  int parts = 1;            ///< equal parts of the heads, one after the other (head_parts.hpp)
   std::vector<std::string> streams;  ///< stream 0 is the compute stream
   std::vector<buffer> buffers;
   std::vector<operation> program;
@@ -234,6 +236,9 @@ class schedule_builder {
 
 /// The operands that name resident buffers before any operation writes them: what a rank starts with.
 operands inputs_of(const schedule&);
+
+/// Lets buffers whose lifetimes in the program do not overlap share memory.
+void share_buffers(schedule&);
 
 /// Sets what each operation waits for: reads wait for the last write, writes for the last write and for the reads since.
 void derive_needs(schedule&);

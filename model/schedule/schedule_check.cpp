@@ -18,6 +18,7 @@ struct content {
   tensor what{};
   int chunk = -1;
   int share = all_shares;  ///< of the heads, along the head axis
+  int part = 0;            ///< of the heads, of the schedule's parts
   bool ascending = false;
   std::vector<bool> summed;
   bool weighed = false;  ///< for a sum, not for a merge
@@ -67,6 +68,7 @@ class named_execution {
       result.push_back({.what = o.what,
                         .chunk = chunk,
                         .share = share,
+                        .part = o.part,
                         .ascending = o.at.ascending,
                         .summed = {},
                         .tail = s_.buffer_of(o).tail});
@@ -107,6 +109,8 @@ class named_execution {
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i].share != share_of(rank, o, i))
         fail(rank, fmt::format("gets heads of another share of {}", name_of(o.what)));
+      if (list[i].part != o.part)
+        fail(rank, fmt::format("gets another part of the heads of {}", name_of(o.what)));
       if (list[i].tail != s_.buffer_of(o).tail)
         fail(rank, fmt::format("gets another part of a chunk of {}", name_of(o.what)));
       if (list[i].chunk != expected[i]) {
@@ -124,7 +128,8 @@ class named_execution {
     for (const int chunk : s_.chunks(rank, o)) {
       const auto& held = all.at((first + result.size()) % all.size());
       if (!held || held->what != o.what || held->chunk != chunk ||
-          held->share != share_of(rank, o, result.size()) || held->ascending != o.at.ascending) {
+          held->share != share_of(rank, o, result.size()) || held->part != o.part ||
+          held->ascending != o.at.ascending) {
         fail(rank,
              fmt::format("reads chunk {} of {}, finds {}", chunk, name_of(o.what),
                          held ? fmt::format("chunk {} of {}", held->chunk, name_of(held->what))
@@ -176,7 +181,13 @@ class named_execution {
   }
 
   void attend(const operation& op, int rank) {
-    for (const auto& o : op.reads) get(rank, o);
+    for (const auto& o : op.reads) {
+      get(rank, o);
+      if (o.part != op.reads.front().part) fail(rank, "attends to another part of the heads");
+    }
+    for (const auto& o : op.writes) {
+      if (o.part != op.reads.front().part) fail(rank, "writes another part of the heads");
+    }
     const auto rows = set_of(s_.chunks(rank, find(op.reads, tensor::q)));
     const auto cols = set_of(s_.chunks(rank, find(op.reads, tensor::k)));
     if (s_.buffer_of(find(op.reads, tensor::k)).tail) require_furthest(op, rank);
@@ -324,13 +335,16 @@ class named_execution {
 
   void verify_results() {
     std::vector<bool> seen(s_.buffers.size());
-    const auto is_written = [&](tensor what) {
+    const auto is_written = [&](tensor what, int part) {
       return std::any_of(s_.program.begin(), s_.program.end(), [&](const operation& op) {
-        return contains(op.writes, what) && s_.buffer_of(find(op.writes, what)).resident;
+        return contains(op.writes, what) && find(op.writes, what).part == part &&
+               s_.buffer_of(find(op.writes, what)).resident;
       });
     };
     for (const auto what : results_of(s_.pass)) {
-      if (!is_written(what)) fail(0, fmt::format("has no {}", name_of(what)));
+      for (int part = 0; part < s_.parts; ++part) {
+        if (!is_written(what, part)) fail(0, fmt::format("has no {}", name_of(what)));
+      }
     }
     for (auto op = s_.program.rbegin(); op != s_.program.rend(); ++op) {
       for (const auto& o : op->writes) {

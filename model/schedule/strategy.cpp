@@ -1,5 +1,11 @@
 #include "model/schedule/strategy.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sstream>
+#include <stdexcept>
+
 #include "model/named.hpp"
 
 namespace attnsim {
@@ -14,7 +20,39 @@ constexpr name_table<merge_kind, 2> merges{
 constexpr name_table<precision, 2> precisions{
     {{precision::storage, "storage"}, {precision::fp32, "fp32"}}};
 
+constexpr name_table<level_kind, 3> level_kinds{{{level_kind::keys_ring, "keys-ring"},
+                                                 {level_kind::keys_gather, "keys-gather"},
+                                                 {level_kind::queries_gather, "queries-gather"}}};
+
 }  // namespace
+
+std::string_view name_of(level_kind kind) {
+  return find_name(level_kinds, kind);
+}
+level_kind parse_level_kind(std::string_view text) {
+  return find_value(level_kinds, text);
+}
+
+std::string written(const std::vector<level>& levels) {
+  std::vector<std::string> words;
+  for (const auto& one : levels) words.push_back(fmt::format("{}:{}", name_of(one.kind), one.ranks));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::vector<level> parse_levels(const std::string& text) {
+  constexpr auto expected = "expected levels such as 'keys-ring:2 queries-gather:4'";
+  std::vector<level> levels;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const auto colon = word.find(':');
+    if (colon == std::string::npos) throw std::invalid_argument(expected);
+    const auto ranks = parse_whole(word.substr(colon + 1));
+    if (ranks > 1 << 20) throw std::invalid_argument(expected);
+    levels.push_back({parse_level_kind(word.substr(0, colon)), static_cast<int>(ranks)});
+  }
+  if (levels.empty()) throw std::invalid_argument(expected);
+  return levels;
+}
 
 bool host_waits::operator()(op_kind kind) const {
   switch (kind) {

@@ -41,6 +41,20 @@ struct host_waits {
   friend bool operator==(const host_waits&, const host_waits&) = default;
 };
 
+/// What the ranks along one axis of a composed schedule do (algorithms/composed.cpp).
+enum class level_kind {
+  keys_ring,       ///< keys and values travel round them
+  keys_gather,     ///< each gathers the keys and values of all
+  queries_gather,  ///< each gathers the queries of all, and partial outputs are reduced
+};
+
+struct level {
+  level_kind kind = level_kind::keys_gather;
+  int ranks = 1;
+
+  friend bool operator==(const level&, const level&) = default;
+};
+
 struct strategy {
   std::string schedule = "ring";
   int rows = 0;  ///< R, ranks that share keys and values; 0: chosen by the schedule
@@ -62,12 +76,21 @@ struct strategy {
   host_waits waits;
   run_start start = run_start::in_sequence;
   double block_cost = 0;  ///< time of one block of a tile over that of one query chunk's transfer
+  std::vector<level> levels;  ///< of a composed schedule, by axis of its grid
+  int parts = 1;              ///< of the heads, one after the other (head_parts.hpp)
+  std::vector<int> shares;    ///< of the tokens, by chunk, in any unit; empty: equal
 };
 
 /// Ranks of one place of the grid: they differ in their heads.
 constexpr int ranks_per_place(const strategy& s) {
   return s.ulysses * s.tensor_parallel;
 }
+
+std::string_view name_of(level_kind);
+level_kind parse_level_kind(std::string_view);
+/// "keys-ring:2 queries-gather:4", and back. Throws std::invalid_argument.
+std::string written(const std::vector<level>&);
+std::vector<level> parse_levels(const std::string& text);
 
 std::string_view name_of(kv_order);
 std::string_view name_of(reduction_kind);

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # Folder: what it may include besides itself. The order is one of dependence: nothing stands before what it includes.
 # The rooms of model/ and of kernels/ are folders of their own; "model" is its files outside rooms.
-MODEL = ["model", "model/attention", "model/cluster", "model/schedule", "model/cost", "model/layer", "model/step"]
+MODEL = ["model", "model/attention", "model/cluster", "model/schedule", "model/cost", "model/layer", "model/step", "model/limit"]
 ANSWERS = [*MODEL, "sim", "ask"]
 MAY_INCLUDE = {
     "model": [],
@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "model/cost": MODEL[:4],
     "model/layer": MODEL[:5],
     "model/step": MODEL[:6],
+    "model/limit": MODEL[:5],
     "sim": MODEL,
     "ask": [*MODEL, "sim"],
     "kernels": MODEL,

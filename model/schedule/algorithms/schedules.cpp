@@ -10,6 +10,7 @@
 #include "model/error.hpp"
 #include "model/named.hpp"
 #include "model/schedule/algorithms/generators.hpp"
+#include "model/schedule/head_parts.hpp"
 
 namespace attnsim {
 #define SCHEDULE(name) algorithm describe_##name();
@@ -178,11 +179,24 @@ std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int rank
   return result;
 }
 
+namespace {
+
+/// Levels are a grid: those of keys its rows.
+void use_levels(strategy& s) {
+  if (s.levels.empty() || s.rows > 0) return;
+  s.rows = s.cols = 1;
+  for (const auto& one : s.levels)
+    (one.kind == level_kind::queries_gather ? s.cols : s.rows) *= one.ranks;
+}
+
+}  // namespace
+
 strategy complete(strategy s, const attention& a, int ranks) {
   const auto& chosen = find_algorithm(s.schedule);
   require_tensor_parallel(s, a, ranks);
   if (s.tokens == token_layout::zigzag_stream && a.documents.empty())
     s.tokens = token_layout::zigzag;
+  use_levels(s);
   const int places = ranks / s.tensor_parallel;
   if (s.ulysses == 0 && chosen.heads < exchange::usual) s.ulysses = 1;
   std::vector<int> degrees{s.ulysses};
@@ -238,6 +252,7 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   program.whole_queries = find_algorithm(s.schedule).whole_queries;
   program =
       with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses), s.tensor_parallel);
+  program = in_head_parts(program, s.parts);
   program = with_framework_copies(std::move(program), s.copies, a);
   if (a.latent) program = with_values_in_keys(std::move(program));
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))

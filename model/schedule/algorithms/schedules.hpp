@@ -75,6 +75,7 @@ struct algorithm {
       false;  ///< than queries: a plan of all schedules leaves it out where there are not
   bool for_windows =
       false;  ///< computes sliding windows only, on contiguous tokens; a plan leaves it out where there is none
+  bool found_by_search = false;  ///< has levels that only a search writes; a plan leaves it out
   token_layout tokens = token_layout::zigzag;  ///< usual under a causal mask
   std::string placement = "node-major";        ///< usual
 };

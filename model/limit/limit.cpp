@@ -1,0 +1,168 @@
+#include "model/limit/limit.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+
+#include "model/attention/heads.hpp"
+#include "model/cost/kernel.hpp"
+#include "model/cost/workload.hpp"
+#include "model/limit/crossing.hpp"
+#include "model/limit/cuts.hpp"
+#include "model/schedule/algorithms/schedules.hpp"
+
+namespace attnsim {
+namespace {
+
+/// The ranks that share the heads: of tensor-parallel ones the last of each place, whose shares are the smallest.
+struct sharing_ranks {
+  attention problem;
+  head_range heads;
+  std::vector<int> devices;
+};
+
+sharing_ranks sharing(const attention& a, const strategy& s, const std::vector<int>& devices) {
+  const auto tp = static_cast<std::size_t>(s.tensor_parallel);
+  sharing_ranks all{a, share_of(all_heads(a), s.tensor_parallel, s.tensor_parallel - 1), {}};
+  for (auto rank = tp - 1; rank < devices.size(); rank += tp) all.devices.push_back(devices[rank]);
+  return all;
+}
+
+/// (query, key) pairs a second of a device of full speed, by head.
+double pair_rate(const cluster& c, const attention& a, const strategy& s, pass_kind pass) {
+  const auto* kernel = c.device.kernel(s.kernel);
+  const auto operations = operations_a_pair(pass, a.head_dim, a.value_dim());
+  const double boost =
+      kernel && s.start != run_start::in_sequence ? std::max(1.0, kernel->boost) : 1;
+  const double rate =
+      boost * highest_rate(c.device, kernel, a.dtype, pass, operations / operations_a_pair(pass, 1))
+                  .value();
+  return std::min(rate, std::max(c.device.peak(a.dtype).value(), rate / boost)) / operations;
+}
+
+/// What a cut divides; nothing where tokens may lie so that nothing needs to cross.
+divided_heads divided(const sharing_ranks& r, pass_kind pass) {
+  const auto& a = r.problem;
+  const bool anywhere = a.window > 0 || !a.documents.empty() || a.padding > 0;
+  if (anywhere) return {};
+  const auto bytes = [&](tensor t) {
+    return static_cast<double>(token_bytes(a, t, precision::storage, r.heads));
+  };
+  const bool forward = pass == pass_kind::forward;
+  const double units = static_cast<double>(r.heads.keys * a.batch);
+  divided_heads d{
+      .units = units,
+      .group = static_cast<double>(r.heads.queries) / static_cast<double>(r.heads.keys),
+      .row = (bytes(forward ? tensor::q : tensor::d_o) + bytes(forward ? tensor::o : tensor::d_q)) /
+             units,
+      .column =
+          (bytes(forward ? tensor::k : tensor::d_k) + bytes(forward ? tensor::v : tensor::d_v)) /
+          units,
+      .rows = static_cast<double>(a.sequence),
+      .columns = static_cast<double>(a.tokens(token_side::keys)),
+      .causal = a.mask == mask_kind::causal};
+  // Cached keys are all seen: a full mask over them alone.
+  if (d.causal && a.prefix > 0) d.causal = false, d.columns = static_cast<double>(a.prefix);
+  return d;
+}
+
+/// The least time of a cut, of which A has so much of the tokens and B so much of the speed.
+double least_time(divided_heads d, double share, double rate_of_rest, double bytes_a_second) {
+  constexpr double finest = 1e-4, step = 1.25;
+  d.share = share;
+  const double all = d.pairs();
+  const auto at = [&](double price) {
+    return (price * all + least_crossing(d, price)) / (bytes_a_second + price * rate_of_rest);
+  };
+  double most = at(0);
+  const double scale = (d.row + d.column) / (d.group * d.rows);
+  for (double price = finest; price < 1 / finest; price *= step)
+    most = std::max(most, at(price * scale));
+  return most;
+}
+
+/// The links' latencies on the shortest way from the first device to the one furthest from it.
+double furthest(const network& net, const std::vector<int>& devices) {
+  std::vector<std::vector<std::pair<vertex_id, double>>> out(net.vertices().size());
+  for (const auto& l : net.links()) out[l.from].emplace_back(l.to, l.latency.value());
+  std::vector<double> known(net.vertices().size(), std::numeric_limits<double>::infinity());
+  using arrival = std::pair<double, vertex_id>;
+  std::priority_queue<arrival, std::vector<arrival>, std::greater<>> next;
+  next.emplace(0, net.device(devices.front()));
+  while (!next.empty()) {
+    const auto [time, v] = next.top();
+    next.pop();
+    if (time >= known[v]) continue;
+    known[v] = time;
+    for (const auto& [to, latency] : out[v]) next.emplace(time + latency, to);
+  }
+  double most = 0;
+  for (const int d : devices) most = std::max(most, known[net.device(d)]);
+  return most;
+}
+
+class limit_search {
+ public:
+  limit_search(const cluster& c, const strategy& s, const sharing_ranks& ranks, pass_kind pass)
+      : c_(c), ranks_(ranks), pass_(pass), rate_(pair_rate(c, ranks.problem, s, pass)) {
+    speeds_.assign(static_cast<std::size_t>(c.devices()) + 1, 0);
+    used_.assign(speeds_.size(), 0);
+    for (const int d : ranks.devices) {
+      speeds_[static_cast<std::size_t>(d) + 1] = c.device_speed[static_cast<std::size_t>(d)];
+      used_[static_cast<std::size_t>(d) + 1] = 1;
+    }
+    for (std::size_t i = 1; i < speeds_.size(); ++i) {
+      speeds_[i] += speeds_[i - 1];
+      used_[i] += used_[i - 1];
+    }
+  }
+
+  time_limit run(bool whole_queries) {
+    const auto& a = ranks_.problem;
+    const double pairs =
+        static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch * ranks_.heads.queries);
+    time_limit limit{seconds(pairs / (rate_ * speeds_.back())), "work"};
+    const auto d = divided(ranks_, pass_);
+    if (whole_queries || d.units == 0 || ranks_.devices.size() < 2) return limit;
+    const auto far = furthest(c_.network, ranks_.devices);
+    const seconds latency(a.mask == mask_kind::full ? far : far / 2);
+    if (latency > limit.time) limit = {latency, "latency"};
+    cut narrowest;
+    for (const auto& one : cuts_of(c_.network, ranks_.devices)) {
+      const seconds time(of(d, one));
+      if (time <= limit.time) continue;
+      limit.time = time;
+      narrowest = one;
+    }
+    if (narrowest.out + narrowest.in > bandwidth()) limit.bound_by = name_of(c_.network, narrowest);
+    return limit;
+  }
+
+ private:
+  double of(const divided_heads& d, const cut& one) const {
+    const auto inside = [&](const std::vector<double>& sums) {
+      return sums[static_cast<std::size_t>(one.last) + 1] -
+             sums[static_cast<std::size_t>(one.first)];
+    };
+    const double speed = inside(speeds_), share = inside(used_) / used_.back();
+    const double both_ways = (one.out + one.in).value();
+    return std::max(least_time(d, share, rate_ * (speeds_.back() - speed), both_ways),
+                    least_time(d, 1 - share, rate_ * speed, both_ways));
+  }
+
+  const cluster& c_;
+  const sharing_ranks& ranks_;
+  pass_kind pass_;
+  double rate_;
+  std::vector<double> speeds_, used_;  ///< of the devices of lower number
+};
+
+}  // namespace
+
+time_limit limit_of(const cluster& c, const attention& a, const strategy& s,
+                    const std::vector<int>& devices, pass_kind pass) {
+  const auto ranks = sharing(a, s, devices);
+  return limit_search(c, s, ranks, pass).run(find_algorithm(s.schedule).whole_queries);
+}
+
+}  // namespace attnsim

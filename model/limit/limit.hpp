@@ -1,0 +1,36 @@
+// A time that no schedule can beat: for a problem of attention on devices of a cluster, whatever is sent where, in which
+// order, in which pieces. It is provable against the simulator: it uses the same links, rates and speeds.
+//
+//   work      pairs that are visible x operations of a pair / (the kernel's highest rate at this head dimension x the sum of
+//             the devices' speeds)
+//   a cut     of all cuts (cuts.hpp): the least T in which both sides compute everything and what has to cross crosses.
+//             B computes at most R_B T pairs, so A at least W - R_B T; for every price p of a pair
+//             bytes >= p (W - R_B T) + least_crossing(p), bytes <= (in + out) T       (crossing.hpp)
+//             T >= (p W + least_crossing(p)) / (in + out + p R_B)
+//   latency   under a full mask each result depends on the keys of every rank: the links' latencies from one rank to the one
+//             furthest from it; under a causal one, on those of some: half of it
+//
+// Every rank is home to as many tokens of each sequence as any other (or to those that it is given, attention::shares) and
+// starts and ends with them. Tensor-parallel ranks have their heads, data-parallel groups their sequences. Where queries are
+// whole on all ranks, with windows, documents and padding, only work counts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/cluster/cluster.hpp"
+#include "model/schedule/strategy.hpp"
+
+namespace attnsim {
+
+struct time_limit {
+  seconds time;
+  std::string bound_by;  ///< "work", "latency", or the cut: "the links of node3 (nic to leaf)"
+};
+
+/// Of one pass, forward or backward, of a completed strategy's ranks on `devices`, as place() has them; of the strategy only
+/// counts what is said above, its kernel and how its run starts. No infinite loop, no schedule: O(links x log devices).
+time_limit limit_of(const cluster&, const attention&, const strategy&,
+                    const std::vector<int>& devices, pass_kind);
+
+}  // namespace attnsim
