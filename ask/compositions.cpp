@@ -16,6 +16,16 @@ struct composed_axis {
   std::vector<std::size_t> levels;
 };
 
+constexpr std::size_t most_levels = 6;  ///< with four ways at each
+
+std::vector<int> prime_factors(int n) {
+  std::vector<int> factors;
+  for (int p = 2; n > 1; ++p) {
+    for (; n % p == 0; n /= p) factors.push_back(p);
+  }
+  return factors;
+}
+
 level_kind kind_of(level_way way) {
   return way == level_way::keys_ring        ? level_kind::keys_ring
          : way == level_way::queries_gather ? level_kind::queries_gather
@@ -29,7 +39,9 @@ std::vector<composed_axis> axes_of_ways(const std::vector<level_way>& ways) {
                          level_way::heads}) {
     for (std::size_t i = 0; i < ways.size(); ++i) {
       if (ways[i] != way) continue;
-      const bool joins = way != level_way::keys_gather && !axes.empty() && axes.back().way == way;
+      const bool of_this = !axes.empty() && axes.back().way == way;
+      const bool joins =
+          of_this && (way != level_way::keys_gather || axes.back().levels[0] + 1 == i);
       if (!joins) axes.push_back({way, {}});
       axes.back().levels.insert(axes.back().levels.begin(), i);
     }
@@ -75,8 +87,12 @@ std::vector<int> levels_of(const cluster& c, int ranks) {
   int inner = 1;
   for (const int size : sizes) {
     if (size % inner != 0 || ranks % size != 0 || size == inner) continue;
-    levels.push_back(size / inner);
+    for (const int factor : prime_factors(size / inner)) levels.push_back(factor);
     inner = size;
+  }
+  while (levels.size() > most_levels) {
+    levels.back() *= levels[levels.size() - 2];
+    levels.erase(levels.end() - 2);
   }
   if (levels.empty()) levels.push_back(1);
   return levels;
@@ -101,10 +117,9 @@ strategy compose(const std::vector<int>& levels, const std::vector<level_way>& w
 }
 
 std::vector<strategy> all_compositions(const std::vector<int>& levels, const strategy& s) {
-  constexpr std::size_t most = 256;
   std::vector<strategy> all;
   std::vector<level_way> ways(levels.size(), level_ways[0]);
-  for (std::size_t number = 0; all.size() < most; ++number) {
+  for (std::size_t number = 0;; ++number) {
     auto rest = number;
     for (auto& way : ways)
       way = level_ways[rest % std::size(level_ways)], rest /= std::size(level_ways);

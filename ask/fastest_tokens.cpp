@@ -38,7 +38,7 @@ strategy with_fastest_tokens(const question& q, const cluster& c, const attentio
   check(a);
   const auto& asked = find_algorithm(q.schedule);
   const bool open = !q.tokens && a.mask == mask_kind::causal && a.documents.empty() &&
-                    !asked.whole_queries && !asked.for_windows;
+                    !asked.whole_queries && !asked.for_windows && q.shares.empty();
   const auto layouts = open ? laid_out(q, a, ranks) : std::vector<strategy>{};
   if (layouts.empty()) return strategy_of(q, a);
   const auto time_of = [&](const strategy& s, prediction_method by) {

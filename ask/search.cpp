@@ -21,8 +21,8 @@ namespace attnsim {
 namespace {
 
 constexpr seconds no_time{std::numeric_limits<double>::infinity()};
-constexpr std::size_t generation_size = 24;
-constexpr std::size_t seeds_by_estimate = 48;
+constexpr std::size_t generation_size = 32;
+constexpr std::size_t seeds_by_estimate = 160;
 constexpr double near_enough = 1.01;  ///< of the limit
 
 struct attempt {

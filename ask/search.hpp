@@ -25,8 +25,8 @@ struct search_request {
   plan_request
       planned;  ///< the problem, ranks and pass; what is fixed stays so for published schedules
   std::uint64_t seed = 1;
-  std::size_t evaluations = 600;  ///< simulations, besides the plan's
-  std::size_t beam = 8;
+  std::size_t evaluations = 2000;  ///< simulations, besides the plan's
+  std::size_t beam = 16;
   std::string log;  ///< a file; empty: none
 };
 

@@ -96,7 +96,7 @@ std::vector<int> search_moves::shares_by_speed(const strategy& s) const {
 strategy search_moves::step(strategy s, std::mt19937_64& random) const {
   switch (below(7, random)) {
     case 0:
-      s.parts = one_of(part_counts(s), random);
+      if (const auto counts = part_counts(s); !counts.empty()) s.parts = one_of(counts, random);
       return s;
     case 1:
     case 2:

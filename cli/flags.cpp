@@ -66,6 +66,7 @@ std::vector<named_file> files_of(const ask::question& q) {
                                 file_read_for("--device", "device", q.overrides.device),
                                 file_read_for("--host", "host", q.overrides.host),
                                 file_read_for("--framework", "framework", q.framework),
+                                {"--schedule-file", q.schedule_file},
                                 {"--model", q.model}};
   for (const auto& [key, value] : q.overrides.set)
     files.push_back(file_read_for("--set " + key, key, value));

@@ -19,7 +19,7 @@ namespace {
 struct search_flags {
   ask::question question;
   output_flags output;
-  std::string seed = "1", evaluations = "600", log, out;
+  std::string seed = "1", evaluations = "2000", log, out;
 };
 
 std::string file_of(const search_flags& flags, const search_result& r) {

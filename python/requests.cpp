@@ -115,10 +115,10 @@ std::int64_t read_pad_to(const py::object& value) {
 /// All members: one that is added makes this fail to compile.
 py::tuple state_of(const attention& a) {
   const auto& [batch, heads, kv_heads, head_dim, v_head_dim, sequence, padding, prefix, kv_sequence,
-               mask, window, sinks, latent, dtype, documents, notes] = a;
+               mask, window, sinks, latent, dtype, documents, notes, shares] = a;
   return py::make_tuple(batch, heads, kv_heads, head_dim, sequence, padding, name_of(mask), window,
                         name_of(dtype), documents, notes, prefix, kv_sequence, v_head_dim, sinks,
-                        latent);
+                        latent, shares);
 }
 
 attention attention_of(const py::tuple& state) {
@@ -138,7 +138,8 @@ attention attention_of(const py::tuple& state) {
           .latent = state[15].cast<bool>(),
           .dtype = parse_data_type(state[8].cast<std::string>()),
           .documents = state[9].cast<std::vector<std::int64_t>>(),
-          .notes = state[10].cast<std::vector<std::string>>()};
+          .notes = state[10].cast<std::vector<std::string>>(),
+          .shares = state[16].cast<std::vector<std::int64_t>>()};
 }
 
 void bind_attention(py::module_& m) {
@@ -227,13 +228,14 @@ host_waits waits_of(const py::tuple& state) {
 /// Likewise.
 py::tuple state_of(const strategy& s) {
   const auto& [schedule, rows, cols, ulysses, tensor_parallel, tokens, placement, kernel, order,
-               reduction, merges, partials, gradients, launch, copies, waits, start, block_cost] =
-      s;
+               reduction, merges, partials, gradients, launch, copies, waits, start, block_cost,
+               levels, parts, shares] = s;
   return py::make_tuple(schedule, rows, cols, ulysses, tensor_parallel, static_cast<int>(tokens),
                         placement, kernel, static_cast<int>(order), static_cast<int>(reduction),
                         static_cast<int>(merges), static_cast<int>(partials),
                         static_cast<int>(gradients), static_cast<int>(launch),
-                        static_cast<int>(start), block_cost, state_of(copies), state_of(waits));
+                        static_cast<int>(start), block_cost, state_of(copies), state_of(waits),
+                        written(levels), parts, shares);
 }
 
 strategy strategy_of(const py::tuple& state) {
@@ -256,47 +258,58 @@ strategy strategy_of(const py::tuple& state) {
           .copies = copies_of(state[16].cast<py::tuple>()),
           .waits = waits_of(state[17].cast<py::tuple>()),
           .start = static_cast<run_start>(number(14)),
-          .block_cost = state[15].cast<double>()};
+          .block_cost = state[15].cast<double>(),
+          .levels = text(18).empty() ? std::vector<level>() : parse_levels(text(18)),
+          .parts = number(19),
+          .shares = state[20].cast<std::vector<int>>()};
 }
 
 void bind_strategy(py::module_& m) {
   py::class_<wanted_strategy>(
       m, "Strategy", "How attention is distributed; what is not given is the schedule's choice.")
-      .def(py::init([](const py::object& schedule, const py::object& grid,
-                       const py::object& ulysses, const py::object& tp, const py::object& tokens,
-                       const py::object& placement, const py::object& kernel,
-                       const py::object& kv_order, const py::object& reduction,
-                       const py::object& merges, const py::object& launch_order,
-                       const py::object& partials, const py::object& gradients,
-                       const py::object& framework, const py::kwargs& unknown) {
-             refuse(unknown, "Strategy");
-             wanted_strategy wanted;
-             auto& q = wanted.asked;
-             set(q, "schedule", schedule);
-             if (!grid.is_none()) ask::set(q, "grid", text_of(grid, "x"));
-             set(q, "ulysses", ulysses);
-             set(q, "tp", tp);
-             set(q, "tokens", tokens);
-             set(q, "placement", placement);
-             set(q, "kernel", kernel);
-             set(q, "kv-order", kv_order);
-             set(q, "reduction", reduction);
-             set(q, "merges", merges);
-             set(q, "launch-order", launch_order);
-             set(q, "partials", partials);
-             set(q, "gradients", gradients);
-             set(q, "framework", framework);
-             return wanted;
-           }),
-           py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
-           py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
-           py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
-           py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
-           py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
-           py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
-           py::arg("framework") = py::none(),
-           "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
-           "values.\nThe values are those of the flags of attnsim predict.")
+      .def(
+          py::init([](const py::object& schedule, const py::object& grid, const py::object& ulysses,
+                      const py::object& tp, const py::object& tokens, const py::object& placement,
+                      const py::object& kernel, const py::object& kv_order,
+                      const py::object& reduction, const py::object& merges,
+                      const py::object& launch_order, const py::object& partials,
+                      const py::object& gradients, const py::object& framework,
+                      const py::object& levels, const py::object& parts, const py::object& shares,
+                      const py::object& schedule_file, const py::kwargs& unknown) {
+            refuse(unknown, "Strategy");
+            wanted_strategy wanted;
+            auto& q = wanted.asked;
+            set(q, "schedule", schedule);
+            if (!grid.is_none()) ask::set(q, "grid", text_of(grid, "x"));
+            set(q, "ulysses", ulysses);
+            set(q, "tp", tp);
+            set(q, "tokens", tokens);
+            set(q, "placement", placement);
+            set(q, "kernel", kernel);
+            set(q, "kv-order", kv_order);
+            set(q, "reduction", reduction);
+            set(q, "merges", merges);
+            set(q, "launch-order", launch_order);
+            set(q, "partials", partials);
+            set(q, "gradients", gradients);
+            set(q, "framework", framework);
+            set(q, "levels", levels);
+            set(q, "parts", parts);
+            set(q, "shares", shares);
+            set(q, "schedule-file", schedule_file);
+            return wanted;
+          }),
+          py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
+          py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
+          py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
+          py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
+          py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
+          py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
+          py::arg("framework") = py::none(), py::arg("levels") = py::none(),
+          py::arg("parts") = py::none(), py::arg("shares") = py::none(),
+          py::arg("schedule_file") = py::none(),
+          "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
+          "values.\nThe values are those of the flags of attnsim predict.")
       .def(py::pickle(
           [](const wanted_strategy& s) {
             return py::make_tuple(written_fields(s.asked),

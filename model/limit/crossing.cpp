@@ -1,17 +1,29 @@
 #include "model/limit/crossing.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <limits>
 
 namespace attnsim {
 namespace {
 
-double least_of_full(const divided_heads& d, double price) {
+struct hull_point {
+  double pairs, bytes;
+};
+
+std::array<hull_point, 4> points_of_full(const divided_heads& d) {
   const double n = d.rows, m = d.columns, own_rows = n * d.share, own_columns = m * d.share;
-  const auto at = [&](double pairs, double bytes) { return bytes - price * d.group * pairs; };
-  return std::min({at(own_rows * own_columns, own_rows * d.row + own_columns * d.column),
-                   at(n * own_columns, n * d.row), at(own_rows * m, m * d.column),
-                   at(n * m, (n - own_rows) * d.row + (m - own_columns) * d.column)});
+  return {{{own_rows * own_columns, own_rows * d.row + own_columns * d.column},
+           {n * own_columns, n * d.row},
+           {own_rows * m, m * d.column},
+           {n * m, (n - own_rows) * d.row + (m - own_columns) * d.column}}};
+}
+
+double least_of_full(const divided_heads& d, double price) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& p : points_of_full(d))
+    least = std::min(least, p.bytes - price * d.group * p.pairs);
+  return least;
 }
 
 /// Of one head under a causal mask, by the rows and columns of B that come in.
@@ -65,6 +77,18 @@ double divided_heads::pairs() const {
 
 double least_crossing(const divided_heads& d, double price) {
   return d.units * (d.causal ? causal_head(d, price).least() : least_of_full(d, price));
+}
+
+std::vector<double> turning_prices(const divided_heads& d) {
+  std::vector<double> prices;
+  const auto points = points_of_full(d);
+  for (const auto& one : points) {
+    for (const auto& other : points) {
+      const double price = (other.bytes - one.bytes) / (d.group * (other.pairs - one.pairs));
+      if (!d.causal && other.pairs > one.pairs && price > 0) prices.push_back(price);
+    }
+  }
+  return prices;
 }
 
 }  // namespace attnsim

@@ -21,6 +21,8 @@
 // enough for whole heads; less only adds to what crosses. Windows and documents may lie wholly on one side: nothing is said.
 #pragma once
 
+#include <vector>
+
 #include "model/attention/attention.hpp"
 
 namespace attnsim {
@@ -41,5 +43,8 @@ struct divided_heads {
 
 /// The lower hull's dual, over all heads: least bytes - price x pairs of A, `price` in bytes a pair, at least 0.
 double least_crossing(const divided_heads&, double price);
+
+/// Under a full mask, the prices at which another of the hull's points becomes the best; else none.
+std::vector<double> turning_prices(const divided_heads&);
 
 }  // namespace attnsim

@@ -59,8 +59,9 @@ class cut_list {
   void add_runs(const std::vector<int>& bounds) {
     std::vector<int> run_of(static_cast<std::size_t>(net_.devices()), -1);
     std::vector<cut> runs;
+    ++partitions_;
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
-      runs.push_back({.first = bounds[i], .last = bounds[i + 1] - 1});
+      runs.push_back({.first = bounds[i], .last = bounds[i + 1] - 1, .partition = partitions_});
       std::fill(run_of.begin() + bounds[i], run_of.begin() + bounds[i + 1], static_cast<int>(i));
     }
     const auto run = [&](vertex_id v) {
@@ -107,6 +108,7 @@ class cut_list {
   const network& net_;
   std::vector<span_of_devices> nearest_;
   std::vector<int> before_;  ///< used devices of lower number
+  int partitions_ = -1;
   std::vector<cut> cuts_;
 };
 

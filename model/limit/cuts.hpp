@@ -19,6 +19,7 @@ namespace attnsim {
 struct cut {
   int first = 0, last = 0;  ///< the part: these devices
   bandwidth out, in;        ///< of all links that leave it, and that enter it
+  int partition = -1;  ///< which way of dividing all devices it is a part of, by number; -1: none
 };
 
 /// Of devices that are used (by number): none that has all of them or none on one side. O(links x log devices).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <span>
 
 #include "model/attention/heads.hpp"
 #include "model/cost/kernel.hpp"
@@ -40,7 +41,8 @@ double pair_rate(const cluster& c, const attention& a, const strategy& s, pass_k
   return std::min(rate, std::max(c.device.peak(a.dtype).value(), rate / boost)) / operations;
 }
 
-/// What a cut divides; nothing where tokens may lie so that nothing needs to cross.
+/// What a cut divides; nothing where tokens may lie so that nothing needs to cross. A cached prefix is left out: it may lie where
+/// it is needed, as with Ulysses.
 divided_heads divided(const sharing_ranks& r, pass_kind pass) {
   const auto& a = r.problem;
   const bool anywhere = a.window > 0 || !a.documents.empty() || a.padding > 0;
@@ -59,25 +61,48 @@ divided_heads divided(const sharing_ranks& r, pass_kind pass) {
           (bytes(forward ? tensor::k : tensor::d_k) + bytes(forward ? tensor::v : tensor::d_v)) /
           units,
       .rows = static_cast<double>(a.sequence),
-      .columns = static_cast<double>(a.tokens(token_side::keys)),
+      .columns = static_cast<double>(a.kv_sequence > 0 ? a.kv_sequence : a.sequence),
       .causal = a.mask == mask_kind::causal};
-  // Cached keys are all seen: a full mask over them alone.
-  if (d.causal && a.prefix > 0) d.causal = false, d.columns = static_cast<double>(a.prefix);
   return d;
+}
+
+/// Prices of a pair in bytes, from next to nothing to more than any pair can cost, and those at which the best changes.
+std::vector<double> prices(const divided_heads& d) {
+  constexpr double finest = 1e-4, step = 1.25;
+  auto all = turning_prices(d);
+  all.push_back(0);
+  const double scale = (d.row + d.column) / (d.group * d.rows);
+  for (double price = finest; price < 1 / finest; price *= step) all.push_back(price * scale);
+  return all;
 }
 
 /// The least time of a cut, of which A has so much of the tokens and B so much of the speed.
 double least_time(divided_heads d, double share, double rate_of_rest, double bytes_a_second) {
-  constexpr double finest = 1e-4, step = 1.25;
   d.share = share;
   const double all = d.pairs();
-  const auto at = [&](double price) {
-    return (price * all + least_crossing(d, price)) / (bytes_a_second + price * rate_of_rest);
-  };
-  double most = at(0);
-  const double scale = (d.row + d.column) / (d.group * d.rows);
-  for (double price = finest; price < 1 / finest; price *= step)
-    most = std::max(most, at(price * scale));
+  double most = 0;
+  for (const double price : prices(d))
+    most = std::max(
+        most, (price * all + least_crossing(d, price)) / (bytes_a_second + price * rate_of_rest));
+  return most;
+}
+
+/// The least time in which parts of the tokens, which are all of them, exchange what they need to compute everything.
+double least_time(divided_heads d, const std::vector<double>& shares, double bytes_a_second) {
+  double most = 0;
+  d.share = shares.front();
+  for (const double price : prices(d)) {
+    double bytes = price * d.pairs();
+    double known_share = -1, known = 0;  // most are alike
+    for (const double share : shares) {
+      if (share != known_share) {
+        d.share = known_share = share;
+        known = least_crossing(d, price);
+      }
+      bytes += known;
+    }
+    most = std::max(most, bytes / bytes_a_second);
+  }
   return most;
 }
 
@@ -121,30 +146,50 @@ class limit_search {
     const auto& a = ranks_.problem;
     const double pairs =
         static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch * ranks_.heads.queries);
-    time_limit limit{seconds(pairs / (rate_ * speeds_.back())), "work"};
+    limit_ = {seconds(pairs / (rate_ * speeds_.back())), "work"};
     const auto d = divided(ranks_, pass_);
-    if (whole_queries || d.units == 0 || ranks_.devices.size() < 2) return limit;
+    if (whole_queries || d.units == 0 || ranks_.devices.size() < 2) return limit_;
     const auto far = furthest(c_.network, ranks_.devices);
     const seconds latency(a.mask == mask_kind::full ? far : far / 2);
-    if (latency > limit.time) limit = {latency, "latency"};
-    cut narrowest;
-    for (const auto& one : cuts_of(c_.network, ranks_.devices)) {
-      const seconds time(of(d, one));
-      if (time <= limit.time) continue;
-      limit.time = time;
-      narrowest = one;
+    if (latency > limit_.time) limit_ = {latency, "latency"};
+    const auto cuts = cuts_of(c_.network, ranks_.devices);
+    for (const auto& one : cuts) raise(of(d, one), one, false);
+    for (auto one = cuts.begin(); one != cuts.end();) {
+      const auto end = std::find_if(
+          one, cuts.end(), [&](const cut& other) { return other.partition != one->partition; });
+      if (one->partition >= 0) raise(of_parts(d, {one, end}), *one, true);
+      one = end;
     }
-    if (narrowest.out + narrowest.in > bandwidth()) limit.bound_by = name_of(c_.network, narrowest);
-    return limit;
+    if (narrowest_)
+      limit_.bound_by =
+          name_of(c_.network, *narrowest_) + (all_parts_ ? " and the others alike" : "");
+    return limit_;
   }
 
  private:
+  void raise(double time, const cut& by, bool all_parts) {
+    if (seconds(time) <= limit_.time) return;
+    limit_.time = seconds(time);
+    narrowest_ = &by;
+    all_parts_ = all_parts;
+  }
+
+  static double inside(const cut& one, const std::vector<double>& sums) {
+    return sums[static_cast<std::size_t>(one.last) + 1] - sums[static_cast<std::size_t>(one.first)];
+  }
+
+  double of_parts(const divided_heads& d, std::span<const cut> parts) const {
+    std::vector<double> shares;
+    double bytes_a_second = 0;
+    for (const auto& one : parts) {
+      shares.push_back(inside(one, used_) / used_.back());
+      bytes_a_second += (one.out + one.in).value();
+    }
+    return least_time(d, shares, bytes_a_second);
+  }
+
   double of(const divided_heads& d, const cut& one) const {
-    const auto inside = [&](const std::vector<double>& sums) {
-      return sums[static_cast<std::size_t>(one.last) + 1] -
-             sums[static_cast<std::size_t>(one.first)];
-    };
-    const double speed = inside(speeds_), share = inside(used_) / used_.back();
+    const double speed = inside(one, speeds_), share = inside(one, used_) / used_.back();
     const double both_ways = (one.out + one.in).value();
     return std::max(least_time(d, share, rate_ * (speeds_.back() - speed), both_ways),
                     least_time(d, 1 - share, rate_ * speed, both_ways));
@@ -155,6 +200,9 @@ class limit_search {
   pass_kind pass_;
   double rate_;
   std::vector<double> speeds_, used_;  ///< of the devices of lower number
+  time_limit limit_;
+  const cut* narrowest_ = nullptr;  ///< by which it is; null: by none
+  bool all_parts_ = false;
 };
 
 }  // namespace

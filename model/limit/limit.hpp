@@ -7,6 +7,8 @@
 //             B computes at most R_B T pairs, so A at least W - R_B T; for every price p of a pair
 //             bytes >= p (W - R_B T) + least_crossing(p), bytes <= (in + out) T       (crossing.hpp)
 //             T >= (p W + least_crossing(p)) / (in + out + p R_B)
+//   all parts  of a division of the devices, such as all nodes, at once: their pairs are W together, so
+//             T >= (p W + sum of least_crossing(p)) / sum of (in + out)
 //   latency   under a full mask each result depends on the keys of every rank: the links' latencies from one rank to the one
 //             furthest from it; under a causal one, on those of some: half of it
 //
@@ -25,7 +27,8 @@ namespace attnsim {
 
 struct time_limit {
   seconds time;
-  std::string bound_by;  ///< "work", "latency", or the cut: "the links of node3 (nic to leaf)"
+  std::string
+      bound_by;  ///< "work", "latency", or the cut: "the links of node3 (nic to leaf)", with "and the others alike" of all parts
 };
 
 /// Of one pass, forward or backward, of a completed strategy's ranks on `devices`, as place() has them; of the strategy only

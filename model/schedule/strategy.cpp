@@ -35,7 +35,8 @@ level_kind parse_level_kind(std::string_view text) {
 
 std::string written(const std::vector<level>& levels) {
   std::vector<std::string> words;
-  for (const auto& one : levels) words.push_back(fmt::format("{}:{}", name_of(one.kind), one.ranks));
+  for (const auto& one : levels)
+    words.push_back(fmt::format("{}:{}", name_of(one.kind), one.ranks));
   return fmt::format("{}", fmt::join(words, " "));
 }
 

@@ -106,7 +106,8 @@ class Strategy:
                  ulysses: int | None = None, tp: int = 1, tokens: str | None = None, placement: str | None = None,
                  kernel: str | None = None, kv_order: str | None = None, reduction: str | None = None, merges: str | None = None,
                  launch_order: str | None = None, partials: str | None = None,
-                 gradients: str | None = None, framework: str | None = None) -> None: ...
+                 gradients: str | None = None, framework: str | None = None, levels: str | None = None,
+                 parts: int | None = None, shares: str | None = None, schedule_file: str | None = None) -> None: ...
     @property
     def schedule(self) -> str: ...
 
@@ -175,6 +176,15 @@ class Prediction:
     def kv_order(self) -> str:
         """direct or transposed"""
     @property
+    def levels(self) -> str:
+        """of a composed schedule: what the ranks along each axis do"""
+    @property
+    def parts(self) -> int:
+        """of the heads, one after the other"""
+    @property
+    def shares(self) -> list[int]:
+        """of the tokens, by chunk; empty: equal"""
+    @property
     def by(self) -> str:
         """simulation or analytic"""
     @property
@@ -216,6 +226,15 @@ class Prediction:
     @property
     def bottleneck(self) -> Bottleneck:
         """what bounds the longest pass, and the share of the time it is busy"""
+    @property
+    def limit_s(self) -> float:
+        """what no schedule can beat, each rank home to as many tokens, in s"""
+    @property
+    def times_limit(self) -> float:
+        """time over the limit"""
+    @property
+    def limit_bound_by(self) -> str:
+        """work, latency, or the links that all bytes between two parts cross"""
     @property
     def feasible(self) -> bool:
         """it fits the device's memory"""

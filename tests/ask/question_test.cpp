@@ -51,6 +51,10 @@ const std::vector<std::pair<std::string, std::string>> samples{
     {"launch-order", "compute-first"},
     {"partials", "fp32"},
     {"gradients", "fp32"},
+    {"levels", "keys-ring:2 queries-gather:4"},
+    {"parts", "2"},
+    {"shares", "3,1,2"},
+    {"schedule-file", "tests/ask/ring_schedule.yaml"},
     {"framework", "megatron"},
     {"by", "analytic"},
 };
@@ -169,9 +173,9 @@ TEST(question, asks_no_schedule_for_what_it_does_not_read) {
   question q{.schedule = "ring"};
   q.reduction = reduction_kind::ring;
   EXPECT_ERROR(strategy_of(q, attention{}), input_error,
-               "reduction: 'ring': expected with a schedule that reads it: attention2d");
+               "reduction: 'ring': expected with a schedule that reads it: attention2d, composed");
   EXPECT_ERROR(plan_of(q, attention{}, 4, {"ring", "mesh"}), input_error,
-               "reduction: 'ring': expected with a schedule that reads it: attention2d");
+               "reduction: 'ring': expected with a schedule that reads it: attention2d, composed");
   EXPECT_NO_THROW(plan_of(q, attention{}, 4, {"ring", "attention2d"}));
   EXPECT_NO_THROW(plan_of(q, attention{}, 4, {}));
   q.schedule = "attention2d-overlap";
@@ -187,7 +191,7 @@ TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
       strategy_of(q, attention{}), input_error,
       "partials: 'fp32': expected with a schedule that reads it: attention2d, "
       "attention2d-overlap, mesh, startrail, tokenring, passq-ring, passq-allgather, helix, "
-      "dcp, dcp-a2a");
+      "dcp, dcp-a2a, composed");
   EXPECT_NO_THROW(plan_of(q, attention{}, 4, {"ring", "mesh"}));
   const auto all_but_ulysses =
       ": expected with a schedule that reads it: ring, allgather, attention2d, "
@@ -196,10 +200,11 @@ TEST(question, asks_no_schedule_for_numbers_that_it_does_not_send) {
       "hierarchical-allgather, passq-ring, passq-allgather";
   q = {.schedule = "ulysses", .gradients = precision::storage};
   EXPECT_ERROR(strategy_of(q, attention{}), input_error,
-               std::string("gradients: 'storage'") + all_but_ulysses + ", halo");
+               std::string("gradients: 'storage'") + all_but_ulysses + ", halo, composed");
   q = {.schedule = "ulysses", .merges = merge_kind::unfused};
-  EXPECT_ERROR(strategy_of(q, attention{}), input_error,
-               std::string("merges: 'unfused'") + all_but_ulysses + ", helix, dcp, dcp-a2a, halo");
+  EXPECT_ERROR(
+      strategy_of(q, attention{}), input_error,
+      std::string("merges: 'unfused'") + all_but_ulysses + ", helix, dcp, dcp-a2a, halo, composed");
   q.schedule = "ring";
   EXPECT_EQ(strategy_of(q, attention{}).merges, merge_kind::unfused);
 }

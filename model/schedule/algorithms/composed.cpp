@@ -8,7 +8,7 @@
 // With an exchange of heads around it (head_exchange.cpp), Ulysses is a level too, the last. K, V are gathered from the last
 // level to the first, so where much is to stay on fast links those levels come first: each gather multiplies what the next
 // moves. One level alone is ring, allgather or attention2d's row; two are startrail's or hierarchical-allgather's; others have
-// no name. At most one keys-ring and one queries-gather.
+// no name. At most one keys-ring and one queries-gather. Without levels it gathers keys along columns and queries along rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +17,13 @@
 
 namespace attnsim {
 namespace {
+
+/// Without levels of its own: keys gathered along columns, queries along rows.
+strategy with_levels(strategy s) {
+  if (s.levels.empty())
+    s.levels = {{level_kind::keys_gather, s.rows}, {level_kind::queries_gather, s.cols}};
+  return s;
+}
 
 std::vector<int> axes_of(const strategy& s, level_kind kind) {
   std::vector<int> axes;
@@ -35,9 +42,8 @@ int ranks_along(const strategy& s, bool queries) {
 }
 
 std::vector<int> extents_of_levels(const strategy& s) {
-  if (s.levels.empty()) return {s.rows, s.cols};
   std::vector<int> extents;
-  for (const auto& one : s.levels) extents.push_back(one.ranks);
+  for (const auto& one : with_levels(s).levels) extents.push_back(one.ranks);
   if (extents.size() == 1) extents.push_back(1);
   return extents;
 }
@@ -230,13 +236,36 @@ operands composition::reduced_key_gradients(operands sums, int step) {
 }
 
 schedule composed(const strategy& s, const attention& a, pass_kind pass) {
-  composition program(s, a, pass);
+  composition program(with_levels(s), a, pass);
   return pass == pass_kind::forward ? program.forward() : program.backward();
 }
 
+/// A gather of keys moves what the ones before it brought, at every step of the ring.
+volume composed_volume(const strategy& given, const chunk_bytes& b, pass_kind) {
+  const auto s = with_levels(given);
+  volume all;
+  std::int64_t steps = 1, held = 1;
+  for (const int axis : axes_of(s, level_kind::keys_ring)) {
+    steps = s.levels[static_cast<std::size_t>(axis)].ranks;
+    all.parts.push_back(
+        {only(axis), (steps - 1) * b.keys + (steps > 1 ? steps * b.key_results : 0)});
+  }
+  for (const int axis : axes_of(s, level_kind::queries_gather)) {
+    const std::int64_t others = s.levels[static_cast<std::size_t>(axis)].ranks - 1;
+    all.parts.push_back({only(axis), others * (b.queries + b.row_results)});
+  }
+  const auto gathers = axes_of(s, level_kind::keys_gather);
+  for (auto axis = gathers.rbegin(); axis != gathers.rend(); ++axis) {
+    const std::int64_t ranks = s.levels[static_cast<std::size_t>(*axis)].ranks;
+    all.parts.push_back({only(*axis), steps * (ranks - 1) * held * (b.keys + b.key_results)});
+    held *= ranks;
+  }
+  all.apart = steps == 1 && s.parts == 1;
+  return all;
+}
+
 std::string refusal_of_levels(const strategy& s, const attention&) {
-  const bool one_place = s.rows * s.cols == 1;
-  if (s.levels.empty()) return one_place ? "" : "needs levels, as a search writes them";
+  if (s.levels.empty()) return "";
   if (s.levels.size() > 3) return "has at most three levels beside the exchange of heads";
   if (axes_of(s, level_kind::keys_ring).size() > 1) return "has one ring at most";
   if (axes_of(s, level_kind::queries_gather).size() > 1)
@@ -253,6 +282,7 @@ algorithm describe_composed() {
           .source = "attnsim search",
           .generate = composed,
           .refusal = refusal_of_levels,
+          .sends = composed_volume,
           .extents = extents_of_levels,
           .heads = algorithm::exchange::possible,
           .reduces = true,
