@@ -520,18 +520,21 @@ INSTANTIATE_TEST_SUITE_P(
                 "--kv-order: 'transposed': expected with a schedule that reads it: attention2d, "
                 "attention2d-overlap"},
         mistake{"predict p5 --seq 128K --reduction all-to-all", 2,
-                "--reduction: 'all-to-all': expected with a schedule that reads it: attention2d"},
-        mistake{"plan p5 --seq 128K --schedules ring,mesh --reduction ring", 2,
-                "--reduction: 'ring': expected with a schedule that reads it: attention2d"},
+                "--reduction: 'all-to-all': expected with a schedule that reads it: attention2d, "
+                "composed"},
+        mistake{
+            "plan p5 --seq 128K --schedules ring,mesh --reduction ring", 2,
+            "--reduction: 'ring': expected with a schedule that reads it: attention2d, composed"},
         mistake{"predict p5 --seq 128K --partials fp32", 2,
                 "--partials: 'fp32': expected with a schedule that reads it: attention2d, "
                 "attention2d-overlap, mesh, startrail, tokenring, passq-ring, "
-                "passq-allgather, helix, dcp, dcp-a2a"},
+                "passq-allgather, helix, dcp, dcp-a2a, composed"},
         mistake{"plan p5 --seq 128K --schedules ulysses --gradients fp32", 2,
                 "--gradients: 'fp32': expected with a schedule that reads it: ring, allgather, "
                 "attention2d, attention2d-overlap, mesh, usp, ulysses-allgather, double-ring, "
                 "startrail, burst, "
-                "tokenring, hierarchical-allgather, passq-ring, passq-allgather, halo"},
+                "tokenring, hierarchical-allgather, passq-ring, passq-allgather, halo, "
+                "composed"},
         mistake{"plan p5 --seq 128K --what-if heads=8..16 --emit megatron", 2,
                 "--emit: 'megatron': expected without --what-if, which ranks several problems"},
         mistake{"plan p5 --seq 128K --what-if heads=8..16 --explain", 2,

@@ -83,7 +83,7 @@ TEST_F(sweep, takes_hosts) {
       "{cluster: dgx-h100, nodes: 1, seq: 4K, pass: forward, host: ['', pytorch], points: "
       "[{schedule: ring}]}");
   EXPECT_THAT(file, HasSubstr("pytorch,ring,"));
-  EXPECT_THAT(file, HasSubstr(",host,pytorch,1.0,true,"));
+  EXPECT_THAT(file, HasSubstr(",host,pytorch,1.0,"));
   EXPECT_EQ(file.find(",host,pytorch,"), file.rfind(",host,pytorch,")) << "of the second alone";
 }
 

@@ -33,6 +33,7 @@ prediction answer() {
   p.problem = {
       .batch = 2, .heads = 8, .kv_heads = 4, .sequence = 160, .window = 64, .documents = {96, 64}};
   p.pass = pass_kind::forward;
+  p.limit = {seconds(0.5), "work"};
   return p;
 }
 
@@ -42,12 +43,13 @@ TEST(figure_views, json_of_a_prediction) {
       to_json(answer()).dump(),
       R"({"schema":"attnsim.prediction.1","cluster":"p5","ranks":16,"schedule":"attention2d",)"
       R"("grid":[4,2],"ulysses":2,"tp":3,"dp":5,"tokens":"zigzag","placement":"tile-in-node",)"
-      R"("kv_order":"transposed","by":"analytic","time_s":2.0,"time_interval_s":[1.5,2.5],)"
+      R"("kv_order":"transposed","levels":"","parts":1,"shares":[],"by":"analytic","time_s":2.0,"time_interval_s":[1.5,2.5],)"
       R"("compute_s":1.25,"exposed_communication_s":0.75,"host_s":0.5,)"
       R"("bytes_sent_per_rank":{"max":1048576,"mean":1000.5},"peak_memory_bytes":1073741824,)"
       R"("cache_bytes":3072,"tokens_per_second":160.0,"time_per_token_s":0.0125,)"
       R"("tflops_per_device":3.0,"tflop_per_device":6.0,)"
-      R"("bottleneck":{"kind":"nvlink","name":"a->b","share":0.5},"feasible":true,)"
+      R"("bottleneck":{"kind":"nvlink","name":"a->b","share":0.5},)"
+      R"("limit_s":0.5,"times_limit":4.0,"limit_bound_by":"work","feasible":true,)"
       R"("warnings":["one","two"],)"
       R"("problem":{"seq":160,"padding":0,"prefix":0,"kv_seq":0,"batch":2,"heads":8,"kv_heads":4,)"
       R"("head_dim":128,"v_head_dim":128,"mask":"causal","window":64,"latent":false,)"
@@ -59,18 +61,19 @@ TEST(figure_views, csv_has_a_column_a_value_and_no_lists) {
   EXPECT_EQ(
       to_csv({answer(), answer()}),
       "schema,cluster,ranks,schedule,grid.0,grid.1,ulysses,tp,dp,tokens,placement,kv_order,"
-      "by,time_s,time_interval_s.0,time_interval_s.1,compute_s,exposed_communication_s,"
+      "levels,parts,by,time_s,time_interval_s.0,time_interval_s.1,compute_s,exposed_communication_"
+      "s,"
       "host_s,bytes_sent_per_rank.max,bytes_sent_per_rank.mean,peak_memory_bytes,"
       "cache_bytes,tokens_per_second,time_per_token_s,"
       "tflops_per_device,tflop_per_device,bottleneck.kind,bottleneck.name,bottleneck.share,"
-      "feasible\n"
+      "limit_s,times_limit,limit_bound_by,feasible\n"
       "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
-      "analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
-      "nvlink,a->b,0.5,"
+      ",1,analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
+      "nvlink,a->b,0.5,0.5,4.0,work,"
       "true\n"
       "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
-      "analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
-      "nvlink,a->b,0.5,"
+      ",1,analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
+      "nvlink,a->b,0.5,0.5,4.0,work,"
       "true\n");
 }
 
@@ -84,9 +87,10 @@ TEST(figure_views, csv_quotes_text) {
 TEST(figure_views, ranking_has_them_with_units) {
   EXPECT_EQ(ranking_of({answer()}).str(),
             "#  schedule                          grid  tokens  placement        time  compute   "
-            "exposed    rate/device  sent/rank     memory  bound by\n"
+            "exposed    rate/device  sent/rank     memory  x limit  bound by\n"
             "1  attention2d (transposed)  4x2 U2 T3 D5  zigzag  tile-in-node  2.000 s  1.250 s  "
-            "750.0 ms  3.000 TFLOP/s  1.000 MiB  1.000 GiB  nvlink a->b (50 %), by closed form\n");
+            "750.0 ms  3.000 TFLOP/s  1.000 MiB  1.000 GiB     4.00  nvlink a->b (50 %), by closed "
+            "form\n");
 }
 
 TEST(figure_views, text_is_by_unit) {
