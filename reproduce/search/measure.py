@@ -1,0 +1,66 @@
+"""Measures what a search found beside the best published schedule, on emulated hosts, five runs each in turn.
+
+    measure.py ATTNSIM ATTNSIM_HOSTS --out FILE.csv      as root (network namespaces)
+
+Each case is a line of cases.txt: a name, the hosts' flags, the cluster file, the question, and the two schedules; before the runs both are
+executed once with real kernels and checked against attention in fp64. Kernels are waits in the timed runs, as two cores play all hosts.
+"""
+
+import argparse
+import csv
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPEATS = 5
+
+
+def run(program, hosts_program, hosts, arguments):
+    command = [hosts_program, *shlex.split(hosts), "run", "--time-out", "200", program, "validate", *arguments, "--transport", "mpi", "--format", "json", "--quiet"]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)}\n{done.stderr}")
+    return json.loads(done.stdout[done.stdout.index("{"):])
+
+
+def measure(options, case):
+    name, hosts, cluster, question, published, found = case
+    schedules = {"published": published, "found": found}
+    numbers, times, predicted = {}, {kind: [] for kind in schedules}, {}
+    for kind, schedule in schedules.items():
+        checked = run(options.program, options.hosts, hosts, [cluster, *shlex.split(question), *shlex.split(schedule), "--emulate", "both", "--repeats", "1"])
+        numbers[kind] = checked["numerics"]
+        predicted[kind] = checked["predicted"]["time_s"]
+    for _ in range(REPEATS):
+        for kind, schedule in schedules.items():
+            timed = run(options.program, options.hosts, hosts, [cluster, *shlex.split(question), *shlex.split(schedule), "--emulate", "waits", "--repeats", "1"])
+            times[kind].append(timed["measured"]["time_s"])
+    for kind, schedule in schedules.items():
+        yield {"case": name, "schedule": kind, "flags": schedule, "predicted_s": f"{predicted[kind]:.4f}", "measured_s": f"{statistics.median(times[kind]):.4f}",
+               "runs_s": " ".join(f"{t:.4f}" for t in times[kind]), "relative_error": f"{numbers[kind]['relative_error']:.2e}", "passed": numbers[kind]["passed"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("hosts")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--cases", default=HERE / "cases.txt")
+    options = parser.parse_args()
+    lines = [line for line in Path(options.cases).read_text().splitlines() if line and not line.startswith("#")]
+    rows = []
+    for line in lines:
+        rows += measure(options, [part.strip() for part in line.split("|")])
+        print(*rows[-2:], sep="\n", file=sys.stderr, flush=True)
+    with open(options.out, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
