@@ -72,10 +72,10 @@ void add_search(CLI::App& app) {
                       "write the schedule to this file, for --schedule-file of other commands");
   command->footer(
       "Examples:\n"
-      "  attnsim search nd-h100-v5 --nodes 8 --seq 1M --heads 64 --kv-heads 8 --out found.yaml\n"
-      "  attnsim predict nd-h100-v5 --nodes 8 --seq 1M --heads 64 --kv-heads 8 --schedule-file "
+      "  attnsim search nd-h100-v5 --nodes 2 --seq 256K --heads 32 --evaluations 100 --out "
       "found.yaml\n"
-      "  attnsim search cluster.yaml --seq 128K --heads 32 --evaluations 2000 --log search.log");
+      "  attnsim predict nd-h100-v5 --nodes 2 --seq 256K --heads 32 --schedule-file found.yaml\n"
+      "  attnsim search cluster.yaml --seq 128K --heads 32 --evaluations 100 --log search.log");
   command->callback([flags] { run(*flags); });
 }
 

@@ -48,8 +48,8 @@ std::vector<span_of_devices> nearest_devices(const network& net) {
 
 class cut_list {
  public:
-  cut_list(const network& net, const std::vector<int>& used)
-      : net_(net), nearest_(nearest_devices(net)), before_(1) {
+  cut_list(const network& net, const std::vector<int>& used, const link_shares& shares)
+      : net_(net), shares_(shares), nearest_(nearest_devices(net)), before_(1) {
     std::vector<int> is_used(static_cast<std::size_t>(net.devices()));
     for (const int d : used) is_used[static_cast<std::size_t>(d)] = 1;
     for (const int one : is_used) before_.push_back(before_.back() + one);
@@ -73,8 +73,8 @@ class cut_list {
     for (const auto& l : net_.links()) {
       const int from = run(l.from), to = run(l.to);
       if (from == to) continue;
-      if (from >= 0) runs[static_cast<std::size_t>(from)].out += l.capacity;
-      if (to >= 0) runs[static_cast<std::size_t>(to)].in += l.capacity;
+      if (from >= 0) runs[static_cast<std::size_t>(from)].out += reached(l);
+      if (to >= 0) runs[static_cast<std::size_t>(to)].in += reached(l);
     }
     for (const auto& one : runs) add(one);
   }
@@ -86,8 +86,8 @@ class cut_list {
       const int from = nearest_[l.from].last, to = nearest_[l.to].last;
       if (from < 0 || to < 0 || from == to) continue;
       auto& sums = from < to ? out : in;  // the lower one alone is inside
-      sums[static_cast<std::size_t>(std::min(from, to)) + 1] += l.capacity.value();
-      sums[static_cast<std::size_t>(std::max(from, to)) + 1] -= l.capacity.value();
+      sums[static_cast<std::size_t>(std::min(from, to)) + 1] += reached(l).value();
+      sums[static_cast<std::size_t>(std::max(from, to)) + 1] -= reached(l).value();
     }
     for (std::size_t i = 1; i < out.size(); ++i) out[i] += out[i - 1], in[i] += in[i - 1];
     for (const int end : bounds) {
@@ -99,6 +99,10 @@ class cut_list {
   std::vector<cut> take() { return std::move(cuts_); }
 
  private:
+  bandwidth reached(const link& l) const {
+    return l.capacity * shares_[static_cast<std::size_t>(l.kind)];
+  }
+
   void add(const cut& c) {
     const int inside =
         before_[static_cast<std::size_t>(c.last) + 1] - before_[static_cast<std::size_t>(c.first)];
@@ -106,6 +110,7 @@ class cut_list {
   }
 
   const network& net_;
+  const link_shares& shares_;
   std::vector<span_of_devices> nearest_;
   std::vector<int> before_;  ///< used devices of lower number
   int partitions_ = -1;
@@ -164,8 +169,24 @@ std::string joined_tiers(const network& net, const cut& c) {
 
 }  // namespace
 
-std::vector<cut> cuts_of(const network& net, const std::vector<int>& used) {
-  cut_list list(net, used);
+link_shares reachable_shares(const device_profile& device) {
+  const auto of = [](const transport_profile& t) {
+    return std::max({t.efficiency, t.one_way_efficiency, t.collective_efficiency,
+                     t.all_reduce_efficiency, t.shared_efficiency, t.collective_shared_efficiency});
+  };
+  link_shares shares{};
+  for (std::size_t kind = 0; kind < shares.size(); ++kind) {
+    for (auto driven_as = kind; driven_as < shares.size(); ++driven_as) {
+      const auto& t = device.transports[driven_as];
+      shares[kind] = std::max({shares[kind], of(t), t.pair ? of(*t.pair) : 0});
+    }
+  }
+  return shares;
+}
+
+std::vector<cut> cuts_of(const network& net, const std::vector<int>& used,
+                         const link_shares& shares) {
+  cut_list list(net, used, shares);
   const auto nodes = node_bounds(net);
   std::vector<int> devices;
   for (int d = 0; d <= net.devices(); ++d) devices.push_back(d);

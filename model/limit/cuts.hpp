@@ -9,6 +9,7 @@
 // dragonfly or a site.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,20 @@ namespace attnsim {
 
 struct cut {
   int first = 0, last = 0;  ///< the part: these devices
-  bandwidth out, in;        ///< of all links that leave it, and that enter it
+  bandwidth out, in;        ///< what transports reach on all links that leave it, and that enter it
   int partition = -1;  ///< which way of dividing all devices it is a part of, by number; -1: none
 };
 
+/// By link_kind: the largest share of its bandwidth that anything reaches on such a link.
+using link_shares = std::array<double, 4>;
+constexpr link_shares whole_links{1, 1, 1, 1};
+
+/// Of the device's transports: a link is driven as the slowest kind of the path that it is a part of.
+link_shares reachable_shares(const device_profile&);
+
 /// Of devices that are used (by number): none that has all of them or none on one side. O(links x log devices).
-std::vector<cut> cuts_of(const network&, const std::vector<int>& used);
+std::vector<cut> cuts_of(const network&, const std::vector<int>& used,
+                         const link_shares& = whole_links);
 
 /// How many devices share a switch that is nearest to them and no others, each number once, ascending.
 std::vector<int> sizes_of_groups(const network&);

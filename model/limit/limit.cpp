@@ -152,7 +152,7 @@ class limit_search {
     const auto far = furthest(c_.network, ranks_.devices);
     const seconds latency(a.mask == mask_kind::full ? far : far / 2);
     if (latency > limit_.time) limit_ = {latency, "latency"};
-    const auto cuts = cuts_of(c_.network, ranks_.devices);
+    const auto cuts = cuts_of(c_.network, ranks_.devices, reachable_shares(c_.device));
     for (const auto& one : cuts) raise(of(d, one), one, false);
     for (auto one = cuts.begin(); one != cuts.end();) {
       const auto end = std::find_if(

@@ -1,6 +1,7 @@
 """Measures what a search found beside the best published schedule, on emulated hosts, five runs each in turn.
 
-    measure.py ATTNSIM ATTNSIM_HOSTS --out FILE.csv      as root (network namespaces)
+    measure.py ATTNSIM ATTNSIM_HOSTS      as root (network namespaces): writes measured.csv and the table of docs/search.md
+    measure.py --table                    the table alone, from measured.csv
 
 Each case is a line of cases.txt: a name, the hosts' flags, the cluster file, the question, and the two schedules; before the runs both are
 executed once with real kernels and checked against attention in fp64. Kernels are waits in the timed runs, as two cores play all hosts.
@@ -9,6 +10,7 @@ executed once with real kernels and checked against attention in fp64. Kernels a
 import argparse
 import csv
 import json
+import re
 import shlex
 import statistics
 import subprocess
@@ -16,6 +18,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+PAGE = HERE.parents[1] / "docs/search.md"
+MEASURED = HERE / "measured.csv"
 REPEATS = 5
 
 
@@ -44,22 +48,39 @@ def measure(options, case):
                "runs_s": " ".join(f"{t:.4f}" for t in times[kind]), "relative_error": f"{numbers[kind]['relative_error']:.2e}", "passed": numbers[kind]["passed"]}
 
 
+def faster(before, after, what):
+    return f"{100 * (float(before[what]) / float(after[what]) - 1):.1f} %"
+
+
+def write_table():
+    rows = list(csv.DictReader(MEASURED.open(encoding="utf-8")))
+    text = "| hosts | schedule | predicted s | measured s | runs | found is faster |\n|---|---|---:|---:|---|---:|\n"
+    for published, found in zip(rows[::2], rows[1::2]):
+        gain = f"{faster(published, found, 'measured_s')} (predicted {faster(published, found, 'predicted_s')})"
+        for row in (published, found):
+            text += f"| {row['case']} | {row['schedule']}: `{row['flags']}` | {row['predicted_s']} | {row['measured_s']} | {row['runs_s']} | {gain if row is found else ''} |\n"
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(re.sub(r"(<!-- measured -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], page, flags=re.S), encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
-    parser.add_argument("hosts")
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--cases", default=HERE / "cases.txt")
+    parser.add_argument("program", nargs="?")
+    parser.add_argument("hosts", nargs="?")
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    lines = [line for line in Path(options.cases).read_text().splitlines() if line and not line.startswith("#")]
+    if options.table:
+        return write_table()
+    lines = [line for line in (HERE / "cases.txt").read_text().splitlines() if line and not line.startswith("#")]
     rows = []
     for line in lines:
         rows += measure(options, [part.strip() for part in line.split("|")])
         print(*rows[-2:], sep="\n", file=sys.stderr, flush=True)
-    with open(options.out, "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
+    with MEASURED.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    return write_table()
 
 
 if __name__ == "__main__":
