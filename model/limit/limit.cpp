@@ -157,7 +157,8 @@ class limit_search {
     for (auto one = cuts.begin(); one != cuts.end();) {
       const auto end = std::find_if(
           one, cuts.end(), [&](const cut& other) { return other.partition != one->partition; });
-      if (one->partition >= 0) raise(of_parts(d, {one, end}), *one, true);
+      if (one->partition >= 0)
+        raise(of_parts(d, {&*one, static_cast<std::size_t>(end - one)}), *one, true);
       one = end;
     }
     if (narrowest_)
