@@ -29,6 +29,7 @@ READERS_FILES = {
     "tests/formats/data/slurm/two-levels.conf": "topology.conf",
     "reproduce/measured/two-h100/fit_nvlink.json": "measured.json",
 }
+SHOWN = "$ "  # with what it prints: scripts/examples runs it
 NOT_HERE = "--transport nccl", "attnsim completion"
 
 
@@ -49,10 +50,11 @@ def commands(lines):
         if not STARTS.match(line.strip()):
             above.append(line)
             continue
-        command = without_remark(line.strip().removeprefix("$ "))
+        command = without_remark(line.strip())
         while command.endswith("\\"):
             command = command[:-1] + lines.pop(0).strip()
-        yield command, above
+        if not command.startswith(SHOWN):
+            yield command, above
         above = []
 
 
