@@ -291,7 +291,7 @@ void add_plan(CLI::App& app) {
       "  attnsim plan nc-h100-v5 --nodes 64 --seq 128K --model gpt3-13b --schedules "
       "ring,attention2d --top 5\n"
       "  attnsim plan nd-h100-v5 --nodes 8 --seq 1M --model llama3-8b --emit megatron\n"
-      "  attnsim plan dgx-h100 --seq 128K --model gpt-oss-120b --each-layer\n"
+      "  attnsim plan dgx-h100 --nodes 1 --seq 128K --model gpt-oss-120b --each-layer\n"
       "  attnsim plan dgx-h100 --nodes 2 --model llama3-8b --dynamic --rank-tokens 16K "
       "--lengths lognormal:mean=8K,sigma=1.1,max=128K,count=256\n"
       "  attnsim plan star --seq 256K --what-if nics.bandwidth='50 Gb/s..800 Gb/s'\n"

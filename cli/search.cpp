@@ -75,7 +75,8 @@ void add_search(CLI::App& app) {
       "  attnsim search nd-h100-v5 --nodes 2 --seq 256K --heads 32 --evaluations 100 --out "
       "found.yaml\n"
       "  attnsim predict nd-h100-v5 --nodes 2 --seq 256K --heads 32 --schedule-file found.yaml\n"
-      "  attnsim search cluster.yaml --seq 128K --heads 32 --evaluations 100 --log search.log");
+      "  attnsim search cluster.yaml --ranks 16 --seq 128K --heads 32 --evaluations 100 --log "
+      "search.log");
   command->callback([flags] { run(*flags); });
 }
 
