@@ -69,11 +69,11 @@ class schedule_search {
 
   // --- Evaluation -------------------------------------------------------------------------------
 
-  /// Infinite for what cannot run or does not fit in memory.
-  seconds simulated(const strategy& s) const {
+  /// Infinite for what cannot run.
+  template <typename Time>
+  static seconds unless_refused(Time time) {
     try {
-      const auto p = predict(c_, problem(), s, request_.planned.ranks, request_.planned.pass);
-      return p.feasible ? p.time : no_time;
+      return time();
     } catch (const infeasible&) {
     } catch (const input_error&) {
     } catch (const std::invalid_argument&) {  // too many streams
@@ -81,8 +81,16 @@ class schedule_search {
     return no_time;
   }
 
+  /// Infinite also for what does not fit in memory.
+  seconds simulated(const strategy& s) const {
+    return unless_refused([&] {
+      const auto p = predict(c_, problem(), s, request_.planned.ranks, request_.planned.pass);
+      return p.feasible ? p.time : no_time;
+    });
+  }
+
   seconds estimated(const strategy& s) const {
-    try {
+    return unless_refused([&] {
       const placed_ranks ranks(c_, place(s.placement, schedule_grid(s), c_));
       seconds time;
       for (const auto pass : passes_of(request_.planned.pass)) {
@@ -90,11 +98,7 @@ class schedule_search {
         time += std::max(estimate(i).time, host_time(i));
       }
       return time;
-    } catch (const infeasible&) {
-    } catch (const input_error&) {
-    } catch (const std::invalid_argument&) {
-    }
-    return no_time;
+    });
   }
 
   seconds limit_of_all(const strategy& s) const {

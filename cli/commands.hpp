@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace attnsim::cli {
 
@@ -18,6 +20,7 @@ void add_completion(CLI::App&);
 void add_calibrate(CLI::App&);
 void add_compare(CLI::App&);
 void add_reference(CLI::App&);
+std::vector<std::string> reference_names();  ///< what it prints
 void add_doctor(CLI::App&);
 void print_manual(const CLI::App&);  ///< attnsim.1, of all commands that were added
 void add_validate(CLI::App&);        ///< where the executor is built

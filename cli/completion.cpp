@@ -27,7 +27,7 @@ names known_names(const std::string& option) {
   if (option == "format") return {"table", "json", "csv"};
   if (option == "transport") return {"inprocess", "mpi", "nccl"};
   if (option == "emulate") return {"none", "waits", "both"};
-  if (option == "WHAT") return {"commands", "man", "figures", "problem", "step"};
+  if (option == "WHAT") return reference_names();
   if (option == "SHELL") return {"bash", "zsh", "fish"};
   return {};
 }

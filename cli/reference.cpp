@@ -67,6 +67,10 @@ void print_commands(const CLI::App& app) {
 
 }  // namespace
 
+std::vector<std::string> reference_names() {
+  return {"commands", "man", "figures", "problem", "step"};
+}
+
 void add_reference(CLI::App& app) {
   auto what = std::make_shared<std::string>("commands");
   auto* command = app.add_subcommand(
@@ -84,8 +88,7 @@ void add_reference(CLI::App& app) {
     if (*what == "figures") return fmt::print("{}", report::reference_of_figures<prediction>());
     if (*what == "problem") return fmt::print("{}", report::reference_of_figures<attention>());
     if (*what == "step") return fmt::print("{}", report::reference_of_figures<ask::step_answer>());
-    throw input_error("WHAT", *what,
-                      expected_one_of(*what, {"commands", "man", "figures", "problem", "step"}));
+    throw input_error("WHAT", *what, expected_one_of(*what, reference_names()));
   });
 }
 
