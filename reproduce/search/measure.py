@@ -10,15 +10,13 @@ executed once with real kernels and checked against attention in fp64. Kernels a
 import argparse
 import csv
 import json
-import re
 import shlex
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs/search.md"
+from pages import HERE, cases_of, write_rows, write_table
+
 MEASURED = HERE / "measured.csv"
 REPEATS = 5
 
@@ -52,15 +50,14 @@ def faster(before, after, what):
     return f"{100 * (float(before[what]) / float(after[what]) - 1):.1f} %"
 
 
-def write_table():
+def write_measured():
     rows = list(csv.DictReader(MEASURED.open(encoding="utf-8")))
     text = "| hosts | schedule | predicted s | measured s | runs | found is faster |\n|---|---|---:|---:|---|---:|\n"
     for published, found in zip(rows[::2], rows[1::2]):
         gain = f"{faster(published, found, 'measured_s')} (predicted {faster(published, found, 'predicted_s')})"
         for row in (published, found):
             text += f"| {row['case']} | {row['schedule']}: `{row['flags']}` | {row['predicted_s']} | {row['measured_s']} | {row['runs_s']} | {gain if row is found else ''} |\n"
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(re.sub(r"(<!-- measured -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], page, flags=re.S), encoding="utf-8")
+    write_table("measured", text)
 
 
 def main():
@@ -70,17 +67,13 @@ def main():
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if options.table:
-        return write_table()
-    lines = [line for line in (HERE / "cases.txt").read_text().splitlines() if line and not line.startswith("#")]
+        return write_measured()
     rows = []
-    for line in lines:
-        rows += measure(options, [part.strip() for part in line.split("|")])
+    for case in cases_of("cases.txt"):
+        rows += measure(options, case)
         print(*rows[-2:], sep="\n", file=sys.stderr, flush=True)
-    with MEASURED.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return write_table()
+    write_rows(MEASURED, rows)
+    return write_measured()
 
 
 if __name__ == "__main__":

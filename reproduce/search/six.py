@@ -4,16 +4,12 @@
 """
 
 import argparse
-import csv
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-DOCS = HERE.parents[1] / "docs"
-QUESTIONS = HERE / "questions.txt"
+from pages import DOCS, HERE, cases_of, write_rows, write_table
 
 
 def ask(program, cluster, question, evaluations):
@@ -67,19 +63,11 @@ def main():
     options = parser.parse_args()
     program = str(Path(options.program).resolve())
     rows = []
-    for line in QUESTIONS.read_text().splitlines():
-        if not line or line.startswith("#"):
-            continue
-        cluster, question = (part.strip() for part in line.split("|"))
+    for cluster, question in cases_of("questions.txt"):
         rows.append(row_of(cluster, question, ask(program, cluster, question, options.evaluations)))
         print(rows[-1], file=sys.stderr, flush=True)
-    with open(DOCS / "search.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    page = DOCS / "search.md"
-    text = re.sub(r"(<!-- six -->\n).*?(<!-- end -->)", lambda m: m[1] + table(rows) + m[2], page.read_text(encoding="utf-8"), flags=re.S)
-    page.write_text(text, encoding="utf-8")
+    write_rows(DOCS / "search.csv", rows)
+    write_table("six", table(rows))
 
 
 if __name__ == "__main__":
