@@ -6,6 +6,7 @@
 #include <span>
 
 #include "model/attention/heads.hpp"
+#include "model/attention/tokens.hpp"
 #include "model/cost/kernel.hpp"
 #include "model/cost/workload.hpp"
 #include "model/limit/crossing.hpp"
@@ -20,12 +21,27 @@ struct sharing_ranks {
   attention problem;
   head_range heads;
   std::vector<int> devices;
+  std::vector<double> tokens;  ///< at home on each
 };
+
+std::vector<double> tokens_at_home(const attention& a, const strategy& s, std::size_t ranks) {
+  std::vector<double> tokens(ranks, 1);
+  if (s.shares.empty()) return tokens;
+  const auto chunks = s.shares.size(), members = ranks / chunks;
+  const auto unit =
+      layout_unit(s.tokens, static_cast<std::int64_t>(ranks), static_cast<std::int64_t>(members)) /
+      static_cast<std::int64_t>(chunks);
+  const auto shared = with_shares(a, s.shares, s.tokens, unit);
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    tokens[rank] = static_cast<double>(shared.shares[rank / members]);
+  return tokens;
+}
 
 sharing_ranks sharing(const attention& a, const strategy& s, const std::vector<int>& devices) {
   const auto tp = static_cast<std::size_t>(s.tensor_parallel);
-  sharing_ranks all{a, share_of(all_heads(a), s.tensor_parallel, s.tensor_parallel - 1), {}};
+  sharing_ranks all{a, share_of(all_heads(a), s.tensor_parallel, s.tensor_parallel - 1), {}, {}};
   for (auto rank = tp - 1; rank < devices.size(); rank += tp) all.devices.push_back(devices[rank]);
+  all.tokens = tokens_at_home(a, s, all.devices.size());
   return all;
 }
 
@@ -131,14 +147,15 @@ class limit_search {
   limit_search(const cluster& c, const strategy& s, const sharing_ranks& ranks, pass_kind pass)
       : c_(c), ranks_(ranks), pass_(pass), rate_(pair_rate(c, ranks.problem, s, pass)) {
     speeds_.assign(static_cast<std::size_t>(c.devices()) + 1, 0);
-    used_.assign(speeds_.size(), 0);
-    for (const int d : ranks.devices) {
-      speeds_[static_cast<std::size_t>(d) + 1] = c.device_speed[static_cast<std::size_t>(d)];
-      used_[static_cast<std::size_t>(d) + 1] = 1;
+    tokens_.assign(speeds_.size(), 0);
+    for (std::size_t i = 0; i < ranks.devices.size(); ++i) {
+      const auto d = static_cast<std::size_t>(ranks.devices[i]);
+      speeds_[d + 1] = c.device_speed[d];
+      tokens_[d + 1] = ranks.tokens[i];
     }
     for (std::size_t i = 1; i < speeds_.size(); ++i) {
       speeds_[i] += speeds_[i - 1];
-      used_[i] += used_[i - 1];
+      tokens_[i] += tokens_[i - 1];
     }
   }
 
@@ -183,14 +200,14 @@ class limit_search {
     std::vector<double> shares;
     double bytes_a_second = 0;
     for (const auto& one : parts) {
-      shares.push_back(inside(one, used_) / used_.back());
+      shares.push_back(inside(one, tokens_) / tokens_.back());
       bytes_a_second += (one.out + one.in).value();
     }
     return least_time(d, shares, bytes_a_second);
   }
 
   double of(const divided_heads& d, const cut& one) const {
-    const double speed = inside(one, speeds_), share = inside(one, used_) / used_.back();
+    const double speed = inside(one, speeds_), share = inside(one, tokens_) / tokens_.back();
     const double both_ways = (one.out + one.in).value();
     return std::max(least_time(d, share, rate_ * (speeds_.back() - speed), both_ways),
                     least_time(d, 1 - share, rate_ * speed, both_ways));
@@ -200,7 +217,7 @@ class limit_search {
   const sharing_ranks& ranks_;
   pass_kind pass_;
   double rate_;
-  std::vector<double> speeds_, used_;  ///< of the devices of lower number
+  std::vector<double> speeds_, tokens_;  ///< of the devices of lower number
   time_limit limit_;
   const cut* narrowest_ = nullptr;  ///< by which it is; null: by none
   bool all_parts_ = false;

@@ -26,15 +26,31 @@ std::vector<std::string> on_stream(const schedule& s, const std::string& stream)
   return all;
 }
 
-TEST(head_parts, what_comes_in_is_launched_a_part_ahead) {
-  const auto s =
-      make_schedule({.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4, .parts = 2},
-                    eight_heads, pass_kind::forward);
-  EXPECT_EQ(s.parts, 2);
-  EXPECT_THAT(on_stream(s, "heads ahead"), ElementsAre("all_to_all0", "all_to_all1"));
-  EXPECT_THAT(on_stream(s, "heads"), ElementsAre("all_to_all0", "all_to_all1"));
+schedule in_parts(strategy s, int parts) {
+  s.parts = parts;
+  return make_schedule(s, eight_heads, pass_kind::forward);
+}
+
+TEST(head_parts, what_comes_in_goes_before_what_goes_out) {
+  const auto s = in_parts({.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 2}, 4);
+  EXPECT_EQ(s.parts, 4);
+  EXPECT_THAT(s.streams, ElementsAre("compute", "heads"));
+  EXPECT_THAT(on_stream(s, "heads"),
+              ElementsAre("all_to_all0", "all_to_all1", "all_to_all2", "all_to_all0", "all_to_all3",
+                          "all_to_all1", "all_to_all2", "all_to_all3"));
+}
+
+TEST(head_parts, kernels_do_not_wait_for_an_earlier_parts_results) {
+  const auto s = in_parts({.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4}, 2);
   EXPECT_THAT(on_stream(s, "compute"),
-              ElementsAre("copy0", "copy1", "attention0", "copy0", "attention1", "copy1"));
+              ElementsAre("copy0", "copy1", "attention0", "attention1", "copy0", "copy1"));
+}
+
+TEST(head_parts, a_ring_between_kernels_does_not_wait_for_the_next_parts) {
+  const auto s = in_parts(
+      {.schedule = "composed", .rows = 3, .cols = 1, .levels = {{level_kind::keys_ring, 3}}}, 2);
+  EXPECT_THAT(on_stream(s, "keys ahead"), ElementsAre("shift0", "shift1"));
+  EXPECT_THAT(on_stream(s, "keys"), ElementsAre("shift0", "shift1"));
 }
 
 TEST(head_parts, of_every_schedule_compute_attention) {
