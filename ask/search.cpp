@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -116,11 +117,9 @@ class schedule_search {
     parallel_for_each(all, [&](attempt& one) {
       const auto known = log_.find(one.key);
       one.time = known ? *known : simulated(one.chosen);
+      if (!known) log_.add(one.key, one.time);
     });
-    for (auto& one : all) {
-      if (!log_.find(one.key)) log_.add(one.key, one.time);
-      best_.push_back(std::move(one));
-    }
+    std::move(all.begin(), all.end(), std::back_inserter(best_));
     evaluated_ += all.size();
     std::sort(best_.begin(), best_.end(), earlier);
     if (best_.size() > request_.beam) best_.resize(request_.beam);

@@ -47,11 +47,13 @@ search_log::search_log(const std::string& file, const std::string& asked) {
 }
 
 std::optional<seconds> search_log::find(const std::string& key) const {
+  const std::lock_guard lock(guard_);
   const auto found = known_.find(key);
   return found == known_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void search_log::add(const std::string& key, seconds time) {
+  const std::lock_guard lock(guard_);
   known_[key] = time;
   if (file_.is_open()) file_ << fmt::format("{}\t{}", time.value(), key) << std::endl;
 }

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -20,10 +21,12 @@ class search_log {
   /// file whose first line is another, a line that is none of a log's, and one that cannot be written. No file: keeps nothing.
   search_log(const std::string& file, const std::string& asked);
 
+  /// Both may be called by several threads.
   std::optional<seconds> find(const std::string& key) const;
   void add(const std::string& key, seconds);
 
  private:
+  mutable std::mutex guard_;
   std::ofstream file_;
   std::map<std::string, seconds> known_;
 };

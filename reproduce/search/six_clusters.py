@@ -1,6 +1,6 @@
 """Searches on six clusters and writes docs/search.csv and the table of docs/search.md.
 
-    six.py ATTNSIM [--evaluations N]
+    six_clusters.py ATTNSIM [--evaluations N]
 """
 
 import argparse
