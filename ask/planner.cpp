@@ -270,44 +270,99 @@ void bound_all(const cluster& c, const plan_request& request, std::vector<candid
                    [](const auto& x, const auto& y) { return x.bound < y.bound; });
 }
 
-/// Candidates that place their ranks alike, so that they share the patterns of communication. By ascending bound, as the
-/// groups by their least.
-std::vector<std::vector<candidate*>> placed_alike(std::vector<candidate>& by_bound) {
-  std::map<std::pair<std::vector<int>, std::string>, std::size_t> numbers;
+/// Candidates by what `key_of` says of them, in the order of their first.
+template <typename Key>
+std::vector<std::vector<candidate*>> grouped(const std::vector<candidate*>& all, Key key_of) {
+  std::map<decltype(key_of(*all.front())), std::size_t> numbers;
   std::vector<std::vector<candidate*>> groups;
-  for (auto& one : by_bound) {
-    const auto extents = schedule_grid(one.chosen).extents();
-    const auto [number, is_new] =
-        numbers.try_emplace({extents, one.chosen.placement}, groups.size());
+  for (auto* one : all) {
+    const auto [number, is_new] = numbers.try_emplace(key_of(*one), groups.size());
     if (is_new) groups.emplace_back();
-    groups[number->second].push_back(&one);
+    groups[number->second].push_back(one);
   }
   return groups;
 }
 
-void estimate(candidate& one, const placed_ranks& ranks, const plan_request& request) {
-  const auto problem = part_of_batch(request.problem, one.data_parallel);
-  for (const auto pass : passes_of(request.pass)) {
-    const placed_schedule i(ranks, problem, one.chosen, pass);
-    one.estimate += std::max(attnsim::estimate(i).time, host_time(i));
-    one.memory = std::max(one.memory, peak_memory(i.work()).peak);
-  }
-  one.estimated = true;
+/// On ranks of the same grid, so that those that place them alike share the patterns of communication.
+std::vector<std::vector<candidate*>> on_one_grid(const std::vector<candidate*>& all) {
+  return grouped(all, [](const candidate& one) { return schedule_grid(one.chosen).extents(); });
 }
+
+/// Whose strategies differ in their placement alone: of what a request leaves open, all else.
+std::vector<std::vector<candidate*>> of_one_program(const std::vector<candidate*>& all) {
+  return grouped(all, [](const candidate& one) {
+    const auto& s = one.chosen;
+    return std::tuple(s.schedule, s.rows, s.cols, s.ulysses, s.tensor_parallel, s.tokens, s.order,
+                      one.data_parallel);
+  });
+}
+
+/// Estimates candidates of one grid. What they have in common is worked out once.
+class grid_estimates {
+ public:
+  grid_estimates(const cluster& c, const plan_request& request) : c_(c), request_(request) {}
+
+  /// Candidates of another program follow.
+  void forget_programs() { programs_.clear(); }
+
+  void estimate(candidate& one) {
+    const auto problem = part_of_batch(request_.problem, one.data_parallel);
+    const auto& ranks = ranks_of(one.chosen);
+    for (const auto pass : passes_of(request_.pass)) {
+      const auto s = informed(one.chosen, c_, problem, pass);
+      const auto& known = program_of(s, problem, pass);
+      const placed_schedule i(ranks, s, known.priced);
+      one.estimate += std::max(attnsim::estimate(i).time, host_time(i));
+      one.memory = std::max(one.memory, known.memory);
+    }
+    one.estimated = true;
+  }
+
+ private:
+  struct program {
+    std::shared_ptr<const priced_schedule> priced;
+    byte_count memory;
+  };
+
+  const placed_ranks& ranks_of(const strategy& s) {
+    const auto known = ranks_.find(s.placement);
+    if (known != ranks_.end()) return known->second;
+    return ranks_.try_emplace(s.placement, c_, place(s.placement, schedule_grid(s), c_))
+        .first->second;
+  }
+
+  const program& program_of(const strategy& s, const attention& a, pass_kind pass) {
+    auto& known = programs_[{pass, s.block_cost}];
+    if (!known.priced) {
+      known.priced = std::make_shared<const priced_schedule>(c_, a, s, make_schedule(s, a, pass));
+      known.memory = peak_memory(known.priced->work()).peak;
+    }
+    return known;
+  }
+
+  const cluster& c_;
+  const plan_request& request_;
+  std::map<std::string, placed_ranks> ranks_;                 ///< by placement
+  std::map<std::pair<pass_kind, double>, program> programs_;  ///< by pass and cost of a block
+};
 
 /// Estimates what its bound does not rule out and drops the rest.
 void estimate_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates,
                   best_estimates& best, const std::function<void()>& done) {
   bound_all(c, request, candidates);
-  auto groups = placed_alike(candidates);
+  std::vector<candidate*> by_bound;
+  for (auto& one : candidates) by_bound.push_back(&one);
+  auto groups = on_one_grid(by_bound);
   parallel_for_each(groups, [&](const std::vector<candidate*>& group) {
-    const auto& s = group.front()->chosen;
-    const placed_ranks ranks(c, place(s.placement, schedule_grid(s), c));
-    for (auto* one : group) {
-      done();
-      if (best.rules_out(*one, request.layout_slack)) continue;
-      estimate(*one, ranks, request);
-      if (one->memory <= c.device.memory) best.add(*one);
+    grid_estimates estimates(c, request);
+    for (const auto& alike : of_one_program(group)) {
+      estimates.forget_programs();
+      for (auto* one : alike) {
+        done();
+        if (best.rules_out(*one, request.layout_slack)) continue;
+        estimates.estimate(*one);
+        if (one->memory <= c.device.memory) best.add(*one);
+      }
     }
   });
   // The order in which threads run decides what was estimated needlessly, but not what is left.
@@ -388,10 +443,12 @@ std::vector<prediction> best_of_each(std::vector<candidate>& predicted) {
   return best;
 }
 
-prediction predicted(const cluster& c, const plan_request& request, const candidate& one) {
-  auto p = predict(c, part_of_batch(request.problem, one.data_parallel), one.chosen,
-                   request.ranks / one.data_parallel, request.pass,
-                   one.in_detail ? prediction_method::simulation : prediction_method::analytic);
+prediction predicted(const cluster& c, const plan_request& request, const candidate& one,
+                     known_limits& limits) {
+  auto p =
+      predict(c, part_of_batch(request.problem, one.data_parallel), one.chosen,
+              request.ranks / one.data_parallel, request.pass,
+              one.in_detail ? prediction_method::simulation : prediction_method::analytic, limits);
   p.data_parallel = one.data_parallel;
   p.problem = request.problem;
   p.ranks = request.ranks;
@@ -431,8 +488,13 @@ class search {
     result_.simulated = static_cast<std::size_t>(std::count_if(
         candidates.begin(), candidates.end(), [](const auto& one) { return one.in_detail; }));
     expected_ = finished_ + candidates.size();
+    std::map<int, known_limits> limits;
+    for (const auto& one : candidates) {
+      const int n = one.data_parallel;
+      limits.try_emplace(n, c_, part_of_batch(request_.problem, n));
+    }
     parallel_for_each(candidates, [&](candidate& one) {
-      one.predicted = predicted(c_, request_, one);
+      one.predicted = predicted(c_, request_, one, limits.at(one.data_parallel));
       done();
     });
     result_.candidates = best_of_each(candidates);

@@ -6,7 +6,6 @@
 
 #include "model/cost/host_time.hpp"
 #include "model/cost/kernel.hpp"
-#include "model/limit/limit.hpp"
 #include "model/named.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "model/schedule/placement.hpp"
@@ -139,12 +138,12 @@ void add(prediction& p, const pass_prediction& pass) {
   p.peak_memory = std::max(p.peak_memory, pass.memory.peak);
 }
 
-prediction_limit limit_of_passes(const prediction& p, const cluster& c) {
-  const auto devices = place(p.chosen.placement, schedule_grid(p.chosen), c);
+prediction_limit limit_of_passes(const prediction& p, const std::vector<int>& devices,
+                                 known_limits& limits) {
   prediction_limit all;
   seconds longest;
   for (const auto& one : p.passes) {
-    const auto limit = limit_of(c, p.problem, p.chosen, devices, one.pass);
+    const auto limit = limits.of(p.chosen, devices, one.pass);
     all.time += limit.time;
     if (limit.time >= longest) all.bound_by = limit.bound_by;
     longest = std::max(longest, limit.time);
@@ -311,15 +310,11 @@ bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
   return {std::string(name_of(i.on().network.links()[link.link].kind)), name, link.utilisation};
 }
 
-prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
-                   pass_kind pass, prediction_method by) {
-  timeline latest;
-  return predict(c, a, s, ranks, pass, by,
-                 [&](const placed_schedule& i) -> const timeline& { return latest = simulate(i); });
-}
+namespace {
 
-prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
-                   pass_kind pass, prediction_method by, const pass_simulator& simulated) {
+prediction predict_passes(const cluster& c, const attention& a, const strategy& s, int ranks,
+                          pass_kind pass, prediction_method by, const pass_simulator& simulated,
+                          known_limits& limits) {
   check(a);
   check(a, pass);
   require_pass(s, pass);
@@ -329,11 +324,12 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
                .chosen = complete(s, a, ranks),
                .problem = a,
                .pass = pass};
+  const placed_ranks placed(c, place(p.chosen.placement, schedule_grid(p.chosen), c));
   for (const auto one : passes_of(pass)) {
     const auto known = std::find_if(p.passes.begin(), p.passes.end(),
                                     [&](const auto& earlier) { return earlier.pass == one; });
     p.passes.push_back(
-        known != p.passes.end() ? *known : predict_pass({c, a, p.chosen, one}, by, simulated));
+        known != p.passes.end() ? *known : predict_pass({placed, a, p.chosen, one}, by, simulated));
     add(p, p.passes.back());
   }
   p.bottleneck =
@@ -342,9 +338,31 @@ prediction predict(const cluster& c, const attention& a, const strategy& s, int 
       })->bottleneck;
   p.rate_per_device = useful_operations(a, pass) / p.time / ranks;
   p.feasible = p.peak_memory <= c.device.memory;
-  p.limit = limit_of_passes(p, c);
+  p.limit = limit_of_passes(p, placed.devices(), limits);
   add_warnings(p, c);
   return p;
+}
+
+}  // namespace
+
+prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
+                   pass_kind pass, prediction_method by, known_limits& limits) {
+  timeline latest;
+  return predict_passes(
+      c, a, s, ranks, pass, by,
+      [&](const placed_schedule& i) -> const timeline& { return latest = simulate(i); }, limits);
+}
+
+prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
+                   pass_kind pass, prediction_method by) {
+  known_limits limits(c, a);
+  return predict(c, a, s, ranks, pass, by, limits);
+}
+
+prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
+                   pass_kind pass, prediction_method by, const pass_simulator& simulated) {
+  known_limits limits(c, a);
+  return predict_passes(c, a, s, ranks, pass, by, simulated, limits);
 }
 
 }  // namespace attnsim

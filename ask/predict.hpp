@@ -9,6 +9,7 @@
 #include "model/cost/analytic.hpp"
 #include "model/cost/memory.hpp"
 #include "model/cost/placed_schedule.hpp"
+#include "model/limit/limit.hpp"
 #include "sim/simulator.hpp"
 #include "sim/timeline.hpp"
 
@@ -87,6 +88,9 @@ prediction predict(const cluster&, const attention&, const strategy& s, int rank
                    prediction_method by = prediction_method::simulation);
 prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
                    prediction_method by, const pass_simulator&);
+/// One of many predictions of one problem, whose limits are kept.
+prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
+                   prediction_method by, known_limits&);
 
 /// The largest number of visible pairs, times query heads, that a rank attends to in the forward pass, over the mean.
 double work_imbalance(const cluster&, const attention&, const strategy&);

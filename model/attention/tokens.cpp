@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -222,10 +225,107 @@ void append_beside(std::vector<tile>& row, const tile& t) {
   }
 }
 
+/// Columns of a full tile.
+struct column_range {
+  std::int64_t first = 0, count = 0, step = 1;
+
+  friend auto operator<=>(const column_range&, const column_range&) = default;
+};
+
+column_range columns_of(const tile& t) {
+  return {t.col_first, t.cols, t.col_step};
+}
+
+/// What ranges of queries see of the keys of a document: most see each range of keys wholly or not at all, and many see the same.
+class seen_columns {
+ public:
+  using numbers = std::vector<std::size_t>;  ///< of columns, ascending by their first
+
+  seen_columns(std::span<const placed_range> keys, const attention& a) : keys_(keys) {
+    causal_ = a.mask == mask_kind::causal;
+    if (a.window > 0) return;
+    for (const auto& k : keys) {
+      firsts_.push_back(k.tokens.first);
+      lasts_.push_back(last(k.tokens));
+    }
+    std::sort(firsts_.begin(), firsts_.end());
+    std::sort(lasts_.begin(), lasts_.end());
+  }
+
+  /// The number of the columns that a range sees, none where it sees some keys in part.
+  std::optional<std::size_t> of(const placed_range& q) {
+    if (firsts_.empty()) return {};
+    const auto ranges_up_to = [&](const std::vector<std::int64_t>& ends, std::int64_t token) {
+      return causal_ ? static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), token) -
+                                                ends.begin())
+                     : ends.size();
+    };
+    const auto wholly = ranges_up_to(lasts_, q.tokens.first);
+    if (wholly != ranges_up_to(firsts_, last(q.tokens))) return {};
+    const auto [known, is_new] = number_of_.try_emplace(wholly, lists_.size());
+    if (is_new) lists_.push_back(numbers_of(q));
+    return known->second;
+  }
+
+  const numbers& list(std::size_t number) const { return lists_[number]; }
+  const column_range& columns(std::size_t number) const { return columns_[number]; }
+  std::size_t size() const { return columns_.size(); }
+  std::optional<std::size_t> find(const column_range& c) const {
+    const auto known = column_number_.find(c);
+    return known == column_number_.end() ? std::nullopt : std::optional(known->second);
+  }
+
+  /// Of columns that one list has and another has not.
+  const numbers& missing(std::size_t from, std::size_t in) {
+    const auto [known, is_new] = missing_.try_emplace({from, in});
+    if (is_new) {
+      std::set_difference(lists_[from].begin(), lists_[from].end(), lists_[in].begin(),
+                          lists_[in].end(), std::back_inserter(known->second),
+                          [&](auto a, auto b) { return columns_[a] < columns_[b]; });
+    }
+    return known->second;
+  }
+
+ private:
+  /// Neighbouring ranges of keys are one.
+  numbers numbers_of(const placed_range& q) {
+    std::vector<column_range> seen;
+    for (const auto& k : keys_) {
+      if (causal_ && last(k.tokens) > q.tokens.first) continue;
+      const bool continues = !seen.empty() && seen.back().step == 1 && k.step == 1 &&
+                             seen.back().first + seen.back().count == k.offset;
+      if (continues) {
+        seen.back().count += k.tokens.count;
+      } else {
+        seen.push_back({k.offset, k.tokens.count, k.step});
+      }
+    }
+    numbers list;
+    for (const auto& c : seen) {
+      const auto [known, is_new] = column_number_.try_emplace(c, columns_.size());
+      if (is_new) columns_.push_back(c);
+      list.push_back(known->second);
+    }
+    return list;
+  }
+
+  std::span<const placed_range> keys_;
+  bool causal_;
+  std::vector<std::int64_t> firsts_, lasts_;  ///< of the ranges of keys, ascending; empty: a window
+  std::map<std::size_t, std::size_t> number_of_;  ///< list by how many ranges are seen
+  std::vector<numbers> lists_;
+  std::vector<column_range> columns_;
+  std::map<column_range, std::size_t> column_number_;
+  std::map<std::pair<std::size_t, std::size_t>, numbers> missing_;
+};
+
 /// Tiles row by row, where full tiles one below the other become one.
 class tile_rows {
  public:
+  explicit tile_rows(seen_columns& seen) : seen_(seen) {}
+
   void append(const std::vector<tile>& row) {
+    end_open();
     std::vector<std::size_t> ends_here;
     auto above = above_.begin();
     for (const auto& t : row) {
@@ -242,16 +342,90 @@ class tile_rows {
     above_ = std::move(ends_here);
   }
 
-  std::vector<tile> take() && { return std::move(tiles_); }
+  /// A range of queries that sees the columns of a list, and no others. Tiles that go on are not touched.
+  void append(const placed_range& q, std::size_t list) {
+    if (q.step != 1) {
+      end_open();
+      for (const auto c : seen_.list(list)) open(c, q);
+      above_.clear();
+      return;
+    }
+    if (!open_list_) {
+      continue_above(q, list);
+    } else if (rows_end_ != q.offset) {
+      end_open();
+      for (const auto c : seen_.list(list)) open(c, q);
+    } else {
+      for (const auto c : seen_.missing(*open_list_, list)) end(c);
+      for (const auto c : seen_.missing(list, *open_list_)) open(c, q);
+    }
+    open_list_ = list;
+    rows_end_ = q.offset + q.tokens.count;
+  }
+
+  std::vector<tile> take() && {
+    end_open();
+    return std::move(tiles_);
+  }
 
  private:
   static bool is_below(const tile& t, const tile& above) {
-    return above.row_first + above.rows == t.row_first && above.col_first == t.col_first &&
-           above.cols == t.cols && above.col_step == t.col_step;
+    return above.row_first + above.rows == t.row_first && columns_of(above) == columns_of(t);
   }
 
+  void open(std::size_t column, const placed_range& q) {
+    const auto& c = seen_.columns(column);
+    if (tile_of_.size() < seen_.size()) tile_of_.resize(seen_.size());
+    tile_of_[column] = tiles_.size();
+    tiles_.push_back({.row_first = q.offset,
+                      .rows = q.tokens.count,
+                      .row_step = q.step,
+                      .col_first = c.first,
+                      .cols = c.count,
+                      .col_step = c.step});
+  }
+
+  void end(std::size_t column) {
+    auto& t = tiles_[tile_of_[column]];
+    t.rows = rows_end_ - t.row_first;
+  }
+
+  void end_open() {
+    if (!open_list_) return;
+    above_.clear();
+    for (const auto c : seen_.list(*open_list_)) {
+      end(c);
+      above_.push_back(tile_of_[c]);
+    }
+    open_list_.reset();
+  }
+
+  /// After a row of other tiles.
+  void continue_above(const placed_range& q, std::size_t list) {
+    std::map<std::size_t, std::size_t> going_on;  // tile by number of its columns
+    for (const auto above : above_) {
+      const auto& t = tiles_[above];
+      const auto column = seen_.find(columns_of(t));
+      if (column && t.row_first + t.rows == q.offset) going_on.emplace(*column, above);
+    }
+    for (const auto c : seen_.list(list)) {
+      const auto above = going_on.find(c);
+      if (above == going_on.end()) {
+        open(c, q);
+      } else {
+        if (tile_of_.size() < seen_.size()) tile_of_.resize(seen_.size());
+        tile_of_[c] = above->second;
+      }
+    }
+  }
+
+  seen_columns& seen_;
   std::vector<tile> tiles_;
   std::vector<std::size_t> above_;  ///< the full ones of the latest row, by ascending columns
+  std::optional<std::size_t>
+      open_list_;  ///< the latest row's columns, whose tiles' rows are not counted up yet
+  std::vector<std::size_t> tile_of_;  ///< by number of columns: the tile that is open
+  std::int64_t rows_end_ = 0;         ///< of open tiles
 };
 
 bool is_ascending(const token_set& set) {
@@ -366,8 +540,15 @@ std::vector<tile> tiles_of_row(const placed_range& q, std::span<const placed_ran
 void append_document(std::vector<tile>& all, std::span<const placed_range> queries,
                      std::span<const placed_range> keys, const attention& a, bool staircase,
                      held_results held, std::int64_t times) {
-  tile_rows rows;
-  for (const auto& q : queries) rows.append(tiles_of_row(q, keys, a, staircase));
+  seen_columns seen(keys, a);
+  tile_rows rows(seen);
+  for (const auto& q : queries) {
+    if (const auto list = seen.of(q)) {
+      rows.append(q, *list);
+    } else {
+      rows.append(tiles_of_row(q, keys, a, staircase));
+    }
+  }
   auto tiles = std::move(rows).take();
   mark_accumulation(tiles, held);
   for (auto& t : tiles) {

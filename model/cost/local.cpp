@@ -104,35 +104,43 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
   return total;
 }
 
-local_costs::cost& local_costs::place_of(std::size_t index, int rank) const {
-  constexpr std::size_t most_places = std::size_t{1} << 22;
+local_costs::cost local_costs::cost_of(const operation& op, int rank) const {
+  if (is_kernel(op.kind)) return attention_cost(op, rank);
+  cost c{.known = true};
+  if (is_communication(op.kind)) return c;
+  c.memory = workload_.memory_calls_of(op);
+  c.time = op.kind == op_kind::delta ? device_.delta_time(c.memory.traffic)
+                                     : device_.memory_time(c.memory.traffic, c.memory.count);
+  return c;
+}
+
+const local_costs::cost& local_costs::of_rank(std::size_t index, int rank) const {
+  constexpr std::size_t most_places = std::size_t{1} << 24;
   const auto& op = workload_.program().program[index];
-  const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
-  if (variant >= 0) return known_[form_[index] * variants + static_cast<std::size_t>(variant)];
   const auto ranks = static_cast<std::size_t>(workload_.ranks());
   const auto known = by_rank_.find(index);
-  if (known != by_rank_.end() || (by_rank_.size() + 1) * ranks <= most_places) {
-    auto& all = known != by_rank_.end() ? known->second : by_rank_[index];
-    all.resize(ranks);
-    return all[static_cast<std::size_t>(rank)];
+  if (known == by_rank_.end() && (by_rank_.size() + 1) * ranks > most_places) {
+    const bool again = std::exchange(latest_of_, {index, rank}) == std::pair(index, rank);
+    if (!again || !latest_.known) latest_ = cost_of(op, rank);
+    return latest_;
   }
-  if (std::exchange(latest_of_, {index, rank}) != std::pair(index, rank)) latest_.known = false;
-  return latest_;
+  auto& numbers = known != by_rank_.end() ? known->second : by_rank_[index];
+  numbers.resize(ranks);
+  auto& number = numbers[static_cast<std::size_t>(rank)];
+  if (number == 0) {
+    const auto c = cost_of(op, rank);
+    if (numbered_.empty() || numbered_.back() != c) numbered_.push_back(c);
+    number = static_cast<std::uint32_t>(numbered_.size());
+  }
+  return numbered_[number - 1];
 }
 
 const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
   const auto& op = workload_.program().program[index];
-  auto& slot = place_of(index, rank);
-  if (!slot.known) {
-    slot = {.known = true};
-    if (is_kernel(op.kind)) {
-      slot = attention_cost(op, rank);
-    } else if (!is_communication(op.kind)) {
-      const auto& use = slot.memory = workload_.memory_calls_of(op);
-      slot.time = op.kind == op_kind::delta ? device_.delta_time(use.traffic)
-                                            : device_.memory_time(use.traffic, use.count);
-    }
-  }
+  const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
+  if (variant < 0) return of_rank(index, rank);
+  auto& slot = known_[form_[index] * variants + static_cast<std::size_t>(variant)];
+  if (!slot.known) slot = cost_of(op, rank);
   return slot;
 }
 

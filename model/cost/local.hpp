@@ -2,6 +2,8 @@
 // them, which move memory.
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
@@ -38,11 +40,14 @@ class local_costs {
     int calls = 0;
     memory_calls memory;
     bool known = false;
+
+    friend bool operator==(const cost&, const cost&) = default;
   };
 
   cost attention_cost(const operation&, int rank) const;
+  cost cost_of(const operation&, int rank) const;
   const cost& find(std::size_t op, int rank) const;
-  cost& place_of(std::size_t op, int rank) const;
+  const cost& of_rank(std::size_t op, int rank) const;
 
   const workload& workload_;
   const device_profile& device_;
@@ -51,8 +56,9 @@ class local_costs {
   std::vector<std::size_t> form_;  ///< operations with the same costs share a form
   /// By form and tile variant; filled on first use.
   mutable std::vector<cost> known_;
-  /// Of an operation without variants, by rank; filled on first use.
-  mutable std::map<std::size_t, std::vector<cost>> by_rank_;
+  /// Of an operation without variants, by rank: the number of its cost, from 1 on; 0: not asked for yet.
+  mutable std::map<std::size_t, std::vector<std::uint32_t>> by_rank_;
+  mutable std::deque<cost> numbered_;
   mutable cost latest_;  ///< the latest one where by_rank_ would be large, and whose it is
   mutable std::pair<std::size_t, int> latest_of_{};
 };

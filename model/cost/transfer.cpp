@@ -138,15 +138,15 @@ std::shared_ptr<const communication_pattern> placed_ranks::pattern(const schedul
 }
 
 transfers::transfers(const schedule& s, const placed_ranks& ranks) {
-  std::map<const communication_pattern*, int> numbers;
+  std::map<std::tuple<op_kind, axis_set, int>, int> numbers;
   for (const auto& op : s.program) {
     if (!is_communication(op.kind)) {
       pattern_of_op_.push_back(-1);
       continue;
     }
-    auto pattern = ranks.pattern(s, op);
-    const auto [number, is_new] = numbers.try_emplace(pattern.get(), patterns());
-    if (is_new) patterns_.push_back(std::move(pattern));
+    const auto [number, is_new] =
+        numbers.try_emplace({alike(op.kind), op.axes, op.distance}, patterns());
+    if (is_new) patterns_.push_back(ranks.pattern(s, op));
     pattern_of_op_.push_back(number->second);
   }
 }

@@ -482,8 +482,7 @@ byte_count workload::scratch_bytes(const operation& merge) const {
   return byte_count(schedule_->slot_count(sum) * slot_tokens(sum) * merge_scratch(tensor::o, form));
 }
 
-tile workload::packed_as(const operation& op, tile t) const {
-  if (attention_.documents.empty()) return t;
+tile workload::with_all_tokens(const operation& op, tile t) const {
   const auto all_tokens = [&](tensor what) {
     const auto& o = find(op.reads, what);
     return schedule_->slot_count(o) * slot_tokens(o);
@@ -506,13 +505,18 @@ byte_count workload::scratch_bytes() const {
   for (const auto& op : schedule_->program) {
     if (op.kind == op_kind::merge) largest = std::max(largest, scratch_bytes(op));
     if (!is_kernel(op.kind)) continue;
+    const auto most =
+        scratch_bytes(op, with_all_tokens(op, {.adds_rows = true, .adds_cols = true}));
     bool seen[3] = {};
     for (const int rank : asked) {
+      if (largest >= most) break;
       if (const int variant = tile_variant(op, rank); variant >= 0) {
         if (std::exchange(seen[variant], true)) continue;
       }
-      for (const auto& t : counted_tiles(op, rank))
-        largest = std::max(largest, scratch_bytes(op, packed_as(op, t)));
+      for (const auto& t : counted_tiles(op, rank)) {
+        const auto as_called = attention_.documents.empty() ? t : with_all_tokens(op, t);
+        largest = std::max(largest, scratch_bytes(op, as_called));
+      }
     }
   }
   return largest;

@@ -27,6 +27,7 @@ struct memory_calls {
     additions += other.additions;
     return *this;
   }
+  friend bool operator==(const memory_calls&, const memory_calls&) = default;
 };
 
 /// Elements of a head of a token.
@@ -121,8 +122,8 @@ class workload {
   std::vector<tile> tiles_of(const operation&, const token_set& queries, const token_set& keys,
                              const std::vector<token_document>&) const;
   bool lays_out_each_document(const operation&) const;
-  /// Documents are one call: with the tokens of all of them.
-  tile packed_as(const operation&, tile) const;
+  /// With all tokens of the operation's queries and keys: documents are one call.
+  tile with_all_tokens(const operation&, tile) const;
   bool exchanges_heads() const { return schedule_->head_axis != 0 && !schedule_->whole_queries; }
   int slot_total() const;
   token_set tokens(const attention&, int rank, const operand&) const;

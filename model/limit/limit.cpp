@@ -1,6 +1,7 @@
 #include "model/limit/limit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <queue>
 #include <span>
@@ -170,7 +171,14 @@ class limit_search {
     const seconds latency(a.mask == mask_kind::full ? far : far / 2);
     if (latency > limit_.time) limit_ = {latency, "latency"};
     const auto cuts = cuts_of(c_.network, ranks_.devices, reachable_shares(c_.device));
-    for (const auto& one : cuts) raise(of(d, one), one, false);
+    std::map<std::array<double, 3>, double> times;  // most are alike
+    for (const auto& one : cuts) {
+      const std::array alike{inside(one, speeds_), inside(one, tokens_),
+                             (one.out + one.in).value()};
+      const auto [time, is_new] = times.try_emplace(alike);
+      if (is_new) time->second = of(d, one);
+      raise(time->second, one, false);
+    }
     for (auto one = cuts.begin(); one != cuts.end();) {
       const auto end = std::find_if(
           one, cuts.end(), [&](const cut& other) { return other.partition != one->partition; });
@@ -229,6 +237,25 @@ time_limit limit_of(const cluster& c, const attention& a, const strategy& s,
                     const std::vector<int>& devices, pass_kind pass) {
   const auto ranks = sharing(a, s, devices);
   return limit_search(c, s, ranks, pass).run(find_algorithm(s.schedule).whole_queries);
+}
+
+time_limit known_limits::of(const strategy& s, const std::vector<int>& devices, pass_kind pass) {
+  if (!s.shares.empty()) return limit_of(cluster_, problem_, s, devices, pass);
+  auto ranks = sharing(problem_, s, devices);
+  const int first = ranks.devices.front();
+  std::sort(ranks.devices.begin(), ranks.devices.end());
+  key wanted{find_algorithm(s.schedule).whole_queries,
+             s.kernel,
+             s.start,
+             s.tensor_parallel,
+             pass,
+             first,
+             std::move(ranks.devices)};
+  const std::lock_guard lock(guard_);
+  const auto known = known_.find(wanted);
+  if (known != known_.end()) return known->second;
+  return known_.emplace(std::move(wanted), limit_of(cluster_, problem_, s, devices, pass))
+      .first->second;
 }
 
 }  // namespace attnsim

@@ -17,7 +17,10 @@
 // whole on all ranks, with windows, documents and padding, only work counts.
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/cluster/cluster.hpp"
@@ -35,5 +38,26 @@ struct time_limit {
 /// counts what is said above, its kernel and how its run starts. No infinite loop, no schedule: O(links x log devices).
 time_limit limit_of(const cluster&, const attention&, const strategy&,
                     const std::vector<int>& devices, pass_kind);
+
+/// The limits of many strategies of one problem on one cluster: what is the same for several is worked out once. For several
+/// threads.
+class known_limits {
+ public:
+  /// The cluster is kept by reference.
+  known_limits(const cluster& c, const attention& a) : cluster_(c), problem_(a) {}
+
+  /// As limit_of. Of unequal shares none is kept.
+  time_limit of(const strategy&, const std::vector<int>& devices, pass_kind);
+
+ private:
+  /// All that limit_of reads of a strategy and of its devices: whether its queries are whole, the kernel, how it starts and the
+  /// tensor-parallel ranks; the device of the first rank, and those of all in ascending order.
+  using key = std::tuple<bool, std::string, run_start, int, pass_kind, int, std::vector<int>>;
+
+  const cluster& cluster_;
+  attention problem_;
+  std::mutex guard_;
+  std::map<key, time_limit> known_;
+};
 
 }  // namespace attnsim

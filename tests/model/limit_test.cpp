@@ -252,5 +252,22 @@ TEST(limit, knows_that_tokens_with_their_home_on_one_host_need_not_move) {
   EXPECT_THAT(limit({1, 3}).time.value(), DoubleNear(4 * 1000 * 100 / 2e9, 1e-9));
 }
 
+TEST(known_limits, are_those_of_each_strategy_alone) {
+  std::mt19937 random(26);
+  for (int i = 0; i < 10; ++i) {
+    const auto c = random_cluster(random);
+    const auto a = random_problem(random);
+    known_limits known(c, a);
+    for (int k = 0; k < 30; ++k) {
+      const auto s = random_strategy(c, a, pick<int>({2, 4, 8, 8}, random), random);
+      const auto pass = pick<pass_kind>({pass_kind::forward, pass_kind::backward}, random);
+      const auto devices = place(s.placement, schedule_grid(s), c);
+      const auto alone = limit_of(c, a, s, devices, pass), found = known.of(s, devices, pass);
+      EXPECT_EQ(found.time, alone.time) << s.schedule << " " << s.placement;
+      EXPECT_EQ(found.bound_by, alone.bound_by) << s.schedule << " " << s.placement;
+    }
+  }
+}
+
 }  // namespace limit_test
 }  // namespace attnsim

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <tuple>
 
 namespace attnsim {
 namespace tokens_test {
@@ -140,6 +142,84 @@ TEST(kernel_tiles, cover_every_visible_pair_once) {
     }
     EXPECT_EQ(pairs, expected_pairs);
     EXPECT_EQ(visible_pairs(queries, keys, a), expected_pairs);
+  }
+}
+
+/// Where a tile is and how much of it is visible.
+auto shape_of(const tile& t) {
+  return std::tuple(t.row_first, t.rows, t.row_step, t.col_first, t.cols, t.col_step, t.mask.causal,
+                    t.pairs());
+}
+
+bool side_by_side(const tile& left, const tile& right) {
+  return !left.mask.causal && !right.mask.causal && left.rows == right.rows &&
+         left.col_step * right.col_step == 1 && left.col_first + left.cols == right.col_first;
+}
+
+bool one_below_the_other(const tile& above, const tile& below) {
+  return !above.mask.causal && !below.mask.causal && above.row_step * below.row_step == 1 &&
+         above.row_first + above.rows == below.row_first && above.col_first == below.col_first &&
+         above.cols == below.cols && above.col_step == below.col_step;
+}
+
+/// The calls of each pair of ranges by itself, then those side by side and one below the other joined.
+std::vector<tile> joined_pairs(const token_set& queries, const token_set& keys, const attention& a,
+                               bool staircase) {
+  std::vector<tile> all;
+  std::int64_t row = 0;
+  for (const auto& q : joined(queries)) {
+    std::vector<tile> of_row;
+    std::int64_t col = 0;
+    for (const auto& k : joined(keys)) {
+      for (auto t : kernel_tiles({q}, {k}, a, staircase)) {
+        t.row_first += row;
+        t.col_first += col;
+        if (!of_row.empty() && side_by_side(of_row.back(), t)) {
+          of_row.back().cols += t.cols;
+        } else {
+          of_row.push_back(t);
+        }
+      }
+      col += k.count;
+    }
+    for (const auto& t : of_row) {
+      const auto above = std::find_if(all.begin(), all.end(), [&](const tile& earlier) {
+        return one_below_the_other(earlier, t);
+      });
+      if (above == all.end()) {
+        all.push_back(t);
+      } else {
+        above->rows += t.rows;
+      }
+    }
+    row += q.count;
+  }
+  return all;
+}
+
+TEST(kernel_tiles, of_gathered_chunks_are_those_of_their_pairs_joined) {
+  std::mt19937 random(11);
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int round = 0; round < 400; ++round) {
+    const int rows = 2 + pick(6), cols = 2 + pick(6), ranks = rows * cols;
+    const auto layout = static_cast<token_layout>(pick(4));
+    const auto a = causal(ranks * 4);
+    const auto gathered = [&](int first, int step, int n) {
+      token_set set;
+      for (int i = 0; i < n; ++i) {
+        for (const auto& r : tokens_of(layout, a.sequence, ranks, first + i * step))
+          set.push_back(r);
+      }
+      return pick(3) == 0 ? ascending(set) : set;
+    };
+    const auto queries = gathered(pick(rows) * cols, 1, cols),
+               keys = gathered(pick(cols), cols, rows);
+    const bool staircase = pick(2) == 0;
+    const auto tiles = kernel_tiles(queries, keys, a, staircase),
+               of_pairs = joined_pairs(queries, keys, a, staircase);
+    ASSERT_EQ(tiles.size(), of_pairs.size()) << "round " << round;
+    for (std::size_t i = 0; i < tiles.size(); ++i)
+      ASSERT_EQ(shape_of(tiles[i]), shape_of(of_pairs[i])) << "round " << round;
   }
 }
 
