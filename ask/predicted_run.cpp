@@ -60,8 +60,10 @@ const timeline& predicted_run::simulate(const placed_schedule& i) {
   if (keeps_ == recording::totals) return latest_ = attnsim::simulate(i, {.progress = progress_});
   auto& kept = recorded_[i.program().pass];
   kept.program = i.program();
-  kept.times = attnsim::simulate(
-      i, {.record = true, .record_links = keeps_ == recording::loads, .progress = progress_});
+  kept.times = attnsim::simulate(i, {.record = keeps_ == recording::loads,
+                                     .record_slowest = true,
+                                     .record_links = keeps_ == recording::loads,
+                                     .progress = progress_});
   return kept.times;
 }
 

@@ -19,8 +19,9 @@
 
 namespace attnsim::ask {
 
-/// What is kept of a simulation: nothing but its totals, also every interval, also the links' loads over time.
-enum class recording { totals, intervals, loads };
+/// What is kept of a simulation: nothing but its totals; also the intervals of the rank that ends last; of all ranks, and the
+/// links' loads over time.
+enum class recording { totals, slowest, loads };
 
 /// One pass of a run, with its intervals.
 struct recorded_pass {
@@ -38,8 +39,8 @@ class predicted_run {
   predicted_run(const question&, const cluster&, recording = recording::totals,
                 simulation_progress = {});
 
-  /// Of what is predicted already, such as a plan's candidate: `passes` simulates, and keeps at least the intervals.
-  predicted_run(const cluster&, attnsim::prediction, recording = recording::intervals);
+  /// Of what is predicted already, such as a plan's candidate: `passes` simulates, and keeps at least the slowest rank's intervals.
+  predicted_run(const cluster&, attnsim::prediction, recording = recording::slowest);
 
   const attnsim::prediction& prediction() const { return prediction_; }
 

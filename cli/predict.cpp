@@ -32,7 +32,7 @@ std::string trace_of(const cluster& c, ask::predicted_run& run) {
 
 ask::recording recording_for(const predict_flags& flags) {
   return !flags.trace.empty()    ? ask::recording::loads
-         : !flags.report.empty() ? ask::recording::intervals
+         : !flags.report.empty() ? ask::recording::slowest
                                  : ask::recording::totals;
 }
 

@@ -211,6 +211,9 @@ class ring_run {
     return true;
   }
 
+  /// Keeps the intervals of this rank.
+  void watch(int rank) { watched_ = rank; }
+
   timeline result();
 
  private:
@@ -497,8 +500,9 @@ class ring_run {
   /// What a rank sees while it runs.
   struct surroundings {
     ring_run& all;
+    const row_of_cells& row;
+    int place;  ///< in a cell
     ring_rank& rank;
-    std::size_t copies;
 
     picoseconds now() const { return rank.now; }
     void wait(std::uint32_t s, picoseconds until) { rank.due[s] = until; }
@@ -507,15 +511,31 @@ class ring_run {
       a = {a.count + 1, rank.now, op.bytes * op.stretch, true, true};
       return 2;
     }
-    void finished(const stream_operation&, const stream_state&) { all.done_ += copies; }
+    void finished(const stream_operation& op, const stream_state& s) {
+      all.done_ += static_cast<std::size_t>(row.count);
+      if (rank.now > s.started) all.keep(row, place, op, s.started, rank.now);
+    }
   };
+
+  surroundings around(row_of_cells& row, int place) {
+    return {*this, row, place, row.state.ranks[static_cast<std::size_t>(place)]};
+  }
+
+  /// An interval of the row's first rank at a place, where the watched rank is among the row's.
+  void keep(const row_of_cells& row, int place, const stream_operation& op, picoseconds start,
+            picoseconds end) {
+    const int cell = watched_ / ring_.period - row.first;
+    if (watched_ < 0 || watched_ % ring_.period != place || cell < 0 || cell >= row.count) return;
+    const auto later = cell * row.stride;
+    intervals_.push_back(
+        {op.operation, seconds(to_seconds(start + later)), seconds(to_seconds(end + later))});
+  }
 
   void start(row_of_cells& row) {
     for (int i = 0; i < ring_.period; ++i) {
-      surroundings around{*this, row.state.ranks[static_cast<std::size_t>(i)],
-                          static_cast<std::size_t>(row.count)};
-      rank_run<surroundings>(rules_, no_launches_, row.first * ring_.period + i, around.rank.state,
-                             around)
+      auto seen = around(row, i);
+      rank_run<surroundings>(rules_, no_launches_, row.first * ring_.period + i, seen.rank.state,
+                             seen)
           .start_ready();
       count_compute(row, i);
     }
@@ -559,10 +579,10 @@ class ring_run {
 
   void move_rank(std::size_t n, int i) {
     auto& row = rows_[n];
-    auto& rank = row.state.ranks[static_cast<std::size_t>(i)];
-    surroundings around{*this, rank, static_cast<std::size_t>(row.count)};
+    auto seen = around(row, i);
+    auto& rank = seen.rank;
     rank_run<surroundings> run(rules_, no_launches_, row.first * ring_.period + i, rank.state,
-                               around);
+                               seen);
     picoseconds quiet = never;
     while (true) {
       auto time = never, horizon = never;
@@ -629,6 +649,8 @@ class ring_run {
   std::size_t done_ = 0, wanted_ = 0;
   std::vector<flow_tag> ended_;
   bool progressed_ = false;
+  int watched_ = -1;                 ///< a rank; -1: none
+  std::vector<interval> intervals_;  ///< its
 };
 
 timeline ring_run::result() {
@@ -651,6 +673,7 @@ timeline ring_run::result() {
       }
     }
   }
+  if (watched_ >= 0) t.ranks[static_cast<std::size_t>(watched_)].intervals = intervals_;
   t.class_of.resize(t.ranks.size());
   std::iota(t.class_of.begin(), t.class_of.end(), 0);
   add_link_loads(t);
@@ -702,9 +725,14 @@ std::optional<timeline> simulate_ring(const placed_schedule& i, const simulation
   if (programs.lanes.size() > most_lanes) return {};
   auto ring = find_ring(i, programs);
   if (!ring) return {};
-  ring_run run(i, options, programs, std::move(*ring));
+  ring_run run(i, options, programs, *ring);
   if (!run.run()) return {};
-  return run.result();
+  auto result = run.result();
+  if (!options.record_slowest) return result;
+  ring_run again(i, options, programs, std::move(*ring));
+  again.watch(result.slowest().rank);
+  again.run();
+  return again.result();
 }
 
 }  // namespace attnsim

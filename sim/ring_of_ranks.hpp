@@ -19,8 +19,9 @@
 
 namespace attnsim {
 
-/// Nothing where the ranks are no such ring or the ring is too irregular to gain, where the host's launches or recording are
-/// asked for, and where the schedule cannot progress.
+/// Nothing where the ranks are no such ring or the ring is too irregular to gain, where the host's launches or all ranks'
+/// intervals are asked for, and where the schedule cannot progress. The slowest rank's intervals take a second run, which knows
+/// the rank.
 std::optional<timeline> simulate_ring(const placed_schedule&, const simulation_options&);
 
 }  // namespace attnsim

@@ -158,7 +158,7 @@ class simulation {
   }
 
   void finished(std::uint32_t r, const stream_operation& op, const stream_state& s) {
-    if (options_.record && now_ > s.started) {
+    if ((options_.record || options_.record_slowest) && now_ > s.started) {
       intervals_[r].push_back(
           {op.operation, seconds(to_seconds(s.started)), seconds(to_seconds(now_))});
     }
@@ -225,8 +225,16 @@ class simulation {
                          .intervals = std::move(intervals_[r]),
                          .bytes_sent = rank.bytes_sent});
     }
+    if (!options_.record) keep_of_slowest(t);
     add_link_loads(t);
     return t;
+  }
+
+  static void keep_of_slowest(timeline& t) {
+    const auto* slowest = &t.slowest();
+    for (auto& rank : t.ranks) {
+      if (&rank != slowest) rank.intervals = {};
+    }
   }
 
   void add_link_loads(timeline& t) {

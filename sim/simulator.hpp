@@ -38,6 +38,7 @@ using simulation_progress = std::function<void(std::size_t done, std::size_t wan
 
 struct simulation_options {
   bool record = false;          ///< keep every interval of the ranks
+  bool record_slowest = false;  ///< of the rank that ends last only
   bool record_links = false;    ///< keep the load of the links over time
   bool launches = true;         ///< false: as if a framework's host were ahead of the device
   bool merge_symmetric = true;  ///< false: simulate every rank; same result, for tests

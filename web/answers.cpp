@@ -110,7 +110,7 @@ json predict(const json& request, const progress& said) {
   const auto q = question_of(request);
   const auto c = ask::cluster_of(q);
   const bool views = request.value("views", false);
-  ask::predicted_run run(q, c, views ? ask::recording::intervals : ask::recording::totals,
+  ask::predicted_run run(q, c, views ? ask::recording::slowest : ask::recording::totals,
                          [&](auto done, auto wanted) {
                            if (said) said(done, wanted);
                          });

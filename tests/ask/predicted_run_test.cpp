@@ -41,7 +41,7 @@ TEST_F(predicted_run_of, each_pass_is_simulated_once_for_numbers_and_timelines) 
 }
 
 TEST_F(predicted_run_of, a_pass_that_runs_twice_is_simulated_once) {
-  auto asked = run(pass_kind::recompute, prediction_method::simulation, recording::intervals);
+  auto asked = run(pass_kind::recompute, prediction_method::simulation, recording::slowest);
   EXPECT_EQ(asked.simulations(), 2);
   const auto& passes = asked.passes();
   ASSERT_EQ(passes.size(), 3u);

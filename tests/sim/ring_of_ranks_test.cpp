@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
 #include "model/schedule/algorithms/schedules.hpp"
 #include "sim/ring_layout.hpp"
 
@@ -104,6 +108,36 @@ TEST(ring_of_ranks, ranks_that_are_alike_stay_classes) {
   EXPECT_EQ(simulate({c, a, s, pass_kind::forward}).ranks.size(), 96u);
   a.mask = mask_kind::full;
   EXPECT_EQ(simulate({c, a, s, pass_kind::forward}).ranks.size(), 1u);
+}
+
+/// Operations with their times; what ends at one time has no order.
+std::vector<std::tuple<seconds, seconds, std::uint32_t>> operations_of(const rank_timeline& rank) {
+  std::vector<std::tuple<seconds, seconds, std::uint32_t>> all;
+  for (const auto& i : rank.intervals) all.emplace_back(i.end, i.start, i.operation);
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const auto& one, const auto& other) {
+    return std::get<0>(one) < std::get<0>(other);
+  }));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+TEST(ring_of_ranks, the_slowest_ranks_operations_are_those_by_itself) {
+  const auto c = pods(8);
+  for (const auto layout : {token_layout::zigzag, token_layout::contiguous}) {
+    for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+      const auto a = causal(32, 1024);
+      const placed_schedule i(c, a, complete({.schedule = "ring", .tokens = layout}, a, 32), pass);
+      const auto fast = simulate_ring(i, {.record_slowest = true});
+      ASSERT_TRUE(fast);
+      const auto& slowest = fast->slowest();
+      const auto exact = simulate(i, {.record = true, .merge_symmetric = false});
+      EXPECT_FALSE(slowest.intervals.empty());
+      EXPECT_EQ(operations_of(slowest),
+                operations_of(exact.ranks[static_cast<std::size_t>(slowest.rank)]));
+      for (const auto& rank : fast->ranks)
+        EXPECT_EQ(rank.intervals.empty(), &rank != &slowest) << rank.rank;
+    }
+  }
 }
 
 TEST(ring_of_ranks, other_schedules_are_not_taken) {
