@@ -233,7 +233,6 @@ class predictions(unittest.TestCase):
         self.assertIn("bytes_sent_per_rank.max", frame.columns)
 
 
-@unittest.skipUnless(pandas, "no pandas")
 class steps(unittest.TestCase):
     CLUSTER = attnsim.Cluster("dgx-h100", nodes=1)
 
@@ -254,6 +253,7 @@ class steps(unittest.TestCase):
             attnsim.step(self.CLUSTER, model="llama3-8b", seq="8K", global_bath=8)
 
 
+@unittest.skipUnless(pandas, "no pandas")
 class timelines(unittest.TestCase):
     cluster = attnsim.Cluster("dgx-h100", nodes=1)
     layer = attnsim.Attention("64K", heads=32, kv_heads=8)
