@@ -323,11 +323,10 @@ const field table[] = {
 };
 
 /// A path into the cluster file says itself what is wrong with it; a single word may be a misspelt field.
-void require_cluster_key(const std::string& key) {
+void require_cluster_key(const std::string& key, const std::vector<std::string>& fields) {
   auto known = cluster_keys();
   if (key.find('.') != text::npos || std::find(known.begin(), known.end(), key) != known.end())
     return;
-  const auto fields = names_in(table);
   known.insert(known.begin(), fields.begin(), fields.end());
   throw input_error(location{key, ""},
                     "unknown key; expected a field of the question or a key of the cluster file" +
@@ -360,15 +359,19 @@ std::string written(const question& q, std::initializer_list<std::string_view> l
   return all;
 }
 
-void set_key(question& q, const std::string& key, const std::string& text) {
+void set_cluster_key(question& q, const std::string& key, const std::string& text,
+                     const std::vector<std::string>& fields) {
   if (key == "cluster") {
     q.cluster = text;
-  } else if (const auto* f = find_field(key)) {
-    set(q, *f, text);
   } else {
-    require_cluster_key(key);
+    require_cluster_key(key, fields);
     q.overrides.set.emplace_back(key, text);
   }
+}
+
+void set_key(question& q, const std::string& key, const std::string& text) {
+  if (const auto* f = find_field(key)) return set(q, *f, text);
+  set_cluster_key(q, key, text, names_in(table));
 }
 
 }  // namespace attnsim::ask

@@ -82,6 +82,9 @@ void use_schedule_file(question&, const std::string& file);
 
 /// The same by a field's name or, by its path, a key of the cluster file; "cluster" is the cluster's name.
 void set_key(question&, const std::string& key, const std::string& text);
+/// Of no field. A word that the file has not either may be one of `fields`, misspelt.
+void set_cluster_key(question&, const std::string& key, const std::string& text,
+                     const std::vector<std::string>& fields);
 
 /// The fields that are given, in the table's order, but for those left out: "seq=4096 heads=8".
 std::string written(const question&, std::initializer_list<std::string_view> left_out = {});

@@ -215,11 +215,11 @@ void use_memory(step_answer& a, const std::vector<step_memory>& by_rank, double 
       {"buffers", a.memory.buffers},       {"workspace", a.memory.workspace}};
   const auto* most = std::max_element(std::begin(kinds), std::end(kinds),
                                       [](auto& x, auto& y) { return x.second < y.second; });
-  a.warnings.push_back(fmt::format(
-      "out of memory: needs {} of the device's {} on pipeline rank {}, most of it {} ({})",
-      to_string(byte_count(static_cast<std::int64_t>(a.memory.total()))),
-      to_string(c.device.memory), a.memory_rank, most->first,
-      to_string(byte_count(static_cast<std::int64_t>(most->second)))));
+  a.lacks = fmt::format("needs {} of the device's {} on pipeline rank {}, most of it {} ({})",
+                        to_string(byte_count(static_cast<std::int64_t>(a.memory.total()))),
+                        to_string(c.device.memory), a.memory_rank, most->first,
+                        to_string(byte_count(static_cast<std::int64_t>(most->second))));
+  a.warnings.push_back("out of memory: " + a.lacks);
 }
 
 void use_time(step_answer& a, const step_run& run, const transformer& t, const cluster& c,
@@ -379,10 +379,15 @@ step_answer answer(const step_question& q, const cluster& c, const transformer& 
   return a;
 }
 
-step_answer answer(const step_question& q, const cluster& c) {
+step_answer answer(const step_question& q, const cluster& c, known_parts& known,
+                   step_detail detail) {
   if (q.model.empty()) throw input_error(asked("model"), "is required");
+  return answer(q, c, read_transformer(q.model), known, detail);
+}
+
+step_answer answer(const step_question& q, const cluster& c) {
   known_parts known(c);
-  return answer(q, c, read_transformer(q.model), known);
+  return answer(q, c, known);
 }
 
 }  // namespace attnsim::ask

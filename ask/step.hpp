@@ -46,6 +46,8 @@ struct step_answer {
   int memory_rank = 0;
   std::vector<double> peak_by_rank;  ///< bytes, by pipeline rank
   bool feasible = true;
+  std::string
+      lacks;  ///< where it is not: "needs 100 GiB of the device's 80 GiB on pipeline rank 0, ..."
   std::vector<std::string> warnings;
 
   double part(step_part p) const { return parts[static_cast<std::size_t>(p)]; }
@@ -59,6 +61,9 @@ enum class step_detail {
 /// Throws input_error and infeasible about fields: degrees that do not fit the ranks, the model or the batch, and as attention's
 /// schedule does. Memory that does not suffice is in the answer.
 step_answer answer(const step_question&, const cluster&);
+/// With what other steps of the cluster share.
+step_answer answer(const step_question&, const cluster&, known_parts&,
+                   step_detail = step_detail::all);
 step_answer answer(const step_question&, const cluster&, const transformer&, known_parts&,
                    step_detail = step_detail::all);
 

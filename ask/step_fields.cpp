@@ -216,6 +216,15 @@ void set(step_question& q, std::string_view name, const std::string& text) {
   set(q, *find_step_field(name), text);
 }
 
+void set_key(step_question& q, const std::string& key, const std::string& text) {
+  if (const auto* f = find_step_field(key)) return set(q, *f, text);
+  if (find_field(key) != nullptr)
+    throw input_error(asked(key), text, "expected without scope step");
+  std::vector<std::string> names;
+  for (const auto& f : step_fields()) names.emplace_back(f.name);
+  set_cluster_key(q.base, key, text, names);
+}
+
 std::string written(const step_question& q) {
   std::string all;
   for (const auto& f : step_fields()) {

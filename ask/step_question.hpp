@@ -58,6 +58,8 @@ std::span<const step_field> step_fields();
 const step_field* find_step_field(std::string_view name);
 
 void set(step_question&, std::string_view name, const std::string& text);
+/// A field by its name, or a key of the cluster file by its path, as ask/question.hpp has it.
+void set_key(step_question&, const std::string& key, const std::string& text);
 
 /// Fields that are given, in the table's order.
 std::string written(const step_question&);

@@ -22,13 +22,10 @@ void run(const step_flags& flags) {
   const auto a = ask::answer(flags.question, c);
   print(a, format);
   if (a.feasible) return;
-  const auto why = std::find_if(a.warnings.begin(), a.warnings.end(), [](const auto& warning) {
-    return warning.starts_with("out of memory");
-  });
   throw infeasible(
-      fmt::format("{}; try more recomputation, sharding or ranks, or a smaller "
+      fmt::format("out of memory: {}; try more recomputation, sharding or ranks, or a smaller "
                   "micro-batch",
-                  *why));
+                  a.lacks));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ask/step_figures.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/numbers.hpp"
@@ -27,11 +28,14 @@ struct sweep_flags {
   bool resume = false, quiet = false;
 };
 
-/// Rows: the point's values, the prediction's figures but for those that are keys, why there is none or it is infeasible.
+/// Rows: the point's values, the answer's figures but for those that are keys, why there is none or it is infeasible.
+template <typename Question>
 class table {
  public:
+  using reader = sweep::point_reader<Question>;
+
   explicit table(const sweep::spec& spec) : spec_(spec) {
-    for (const auto& [name, value] : report::columns_of_figures(prediction{})) {
+    for (const auto& [name, value] : report::columns_of_figures(typename reader::answer{})) {
       const bool is_key = std::find(spec.keys.begin(), spec.keys.end(), name) != spec.keys.end();
       if (!is_key && name != "schema") columns_.push_back(name);
     }
@@ -47,10 +51,9 @@ class table {
   /// How the row of a point begins.
   std::string beginning(const point& p) const { return csv_line(spec_.values_of(p)) + ","; }
 
-  std::string row(const point& p, sweep::point_reader& reader) const {
+  std::string row(const point& p, reader& points) const {
     try {
-      const auto answer = reader.predict(p);
-      return beginning(p) + csv_line(fields(answer));
+      return beginning(p) + csv_line(fields(points.answer_to(p)));
     } catch (const infeasible& e) {
       return beginning(p) + csv_line(without_figures(e.what()));
     } catch (const input_error& e) {
@@ -59,7 +62,7 @@ class table {
   }
 
  private:
-  std::vector<std::string> fields(const prediction& answer) const {
+  std::vector<std::string> fields(const typename reader::answer& answer) const {
     std::vector<std::string> list;
     for (const auto& [name, value] : report::columns_of_figures(answer)) {
       if (std::find(columns_.begin(), columns_.end(), name) != columns_.end())
@@ -80,10 +83,10 @@ class table {
 };
 
 /// What one thread does.
-sweep::worker make_worker(const sweep::spec& spec, const table& rows) {
-  return [&spec, &rows, reader = std::make_shared<sweep::point_reader>(spec)](std::size_t index) {
-    return rows.row(spec.points[index], *reader);
-  };
+template <typename Question>
+sweep::worker make_worker(const sweep::spec& spec, const table<Question>& rows) {
+  return [&spec, &rows, points = std::make_shared<sweep::point_reader<Question>>(spec)](
+             std::size_t index) { return rows.row(spec.points[index], *points); };
 }
 
 void check_out(const std::string& path) {
@@ -109,14 +112,11 @@ int threads_of(const sweep_flags& flags, const sweep::process_group& all) {
   return static_cast<int>(std::min<std::int64_t>(jobs, 1024));
 }
 
-void run_first(const sweep_flags& flags, sweep::process_group& all) {
-  check_out(flags.out);
-  const int threads = threads_of(flags, all);
-  const auto text = read_file(flags.spec);
-  const auto spec = sweep::parse_spec(text, flags.spec);
-  check_files({{"--out", flags.out}}, input_files(spec));
-  sweep::check(spec);
-  const table rows(spec);
+template <typename Question>
+void run_points(const sweep_flags& flags, int threads, const std::string& text,
+                const sweep::spec& spec, sweep::process_group& all) {
+  const table<Question> rows(spec);
+  if (!all.first()) return all.help(make_worker(spec, rows));
   const auto total = spec.points.size();
   sweep::row_file file(flags.out, rows.header(), total, flags.resume,
                        [&](std::size_t i) { return rows.beginning(spec.points[i]); });
@@ -137,13 +137,20 @@ void run_first(const sweep_flags& flags, sweep::process_group& all) {
 
 void run(const sweep_flags& flags) {
   sweep::process_group all;
-  if (all.first()) return run_first(flags, all);
-  const auto text = all.receive();
-  if (text.empty()) return;  // the first process says why
+  int threads = 1;
+  if (all.first()) {
+    check_out(flags.out);
+    threads = threads_of(flags, all);
+  }
+  const auto text = all.first() ? read_file(flags.spec) : all.receive();
+  if (!all.first() && text.empty()) return;  // the first process says why
   const auto spec = sweep::parse_spec(text, flags.spec);
+  if (all.first()) check_files({{"--out", flags.out}}, input_files(spec));
   sweep::check(spec);
-  const table rows(spec);
-  all.help(make_worker(spec, rows));
+  if (sweep::scope_of(spec) == sweep::scope::step)
+    run_points<ask::step_question>(flags, threads, text, spec, all);
+  else
+    run_points<ask::question>(flags, threads, text, spec, all);
 }
 
 }  // namespace
@@ -161,8 +168,8 @@ void add_sweep(CLI::App& app) {
   command->add_flag("--quiet", flags->quiet, "no progress on stderr");
   command->footer(
       "SPEC has a key for each flag of attnsim predict, without the dashes, or key of the cluster\n"
-      "file, by its path; each has one value or a list, in which '' stands for not given. The "
-      "points are all combinations:\n"
+      "file, by its path; each has one value or a list, in which '' stands for not given. With\n"
+      "scope: step, those of attnsim step. The points are all combinations:\n"
       "  cluster: nd-h100-v5\n"
       "  model: llama3-8b\n"
       "  nodes: [1, 2, 4, 8]\n"

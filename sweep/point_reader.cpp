@@ -1,17 +1,31 @@
 #include "sweep/point_reader.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "model/error.hpp"
+#include "model/named.hpp"
 
 namespace attnsim::sweep {
 namespace {
 
-/// A framework may bring its host.
+constexpr std::string_view scope_key = "scope";
+
+/// The question that has the cluster.
+ask::question& base_of(ask::question& q) {
+  return q;
+}
+ask::question& base_of(ask::step_question& q) {
+  return q.base;
+}
+
+/// A framework may bring its host. A step has the cluster's fields and the framework from attention.
 bool is_of_cluster(const std::string& key) {
   const auto* f = ask::find_field(key);
-  return f == nullptr || f->group == ask::field_group::cluster || key == "framework";
+  return key == "framework" || (f != nullptr ? f->group == ask::field_group::cluster
+                                             : ask::find_step_field(key) == nullptr);
 }
 
 /// With the place in the specification instead of the field.
@@ -27,46 +41,9 @@ input_error located(const input_error& e, const spec& from, const point& p) {
   return input_error(from.file + ": " + message);
 }
 
-}  // namespace
-
-ask::question point_reader::question_of(const point& p) {
-  ask::question q;
-  std::string of_cluster;
-  for (const auto index : p) {
-    const auto& s = spec_.settings[index];
-    if (s.value.empty()) continue;
-    ask::set_key(q, s.key, s.value);
-    if (is_of_cluster(s.key)) of_cluster += s.key + "=" + s.value + "\n";
-  }
-  if (q.cluster.empty()) throw input_error(asked("cluster"), "is required");
-  if (!cluster_ || of_cluster != cluster_from_) {
-    cluster_ = ask::cluster_of(q);
-    cluster_from_ = of_cluster;
-  }
-  return q;
-}
-
-prediction point_reader::predict(const point& p) {
-  try {
-    const auto q = question_of(p);
-    return ask::predict(q, *cluster_);
-  } catch (const input_error& e) {
-    throw located(e, spec_, p);
-  }
-}
-
-void point_reader::check(const point& p) {
-  try {
-    auto q = question_of(p);
-    q.by = prediction_method::analytic;
-    ask::predict(q, *cluster_);
-  } catch (const input_error& e) {
-    throw located(e, spec_, p);
-  }
-}
-
-void check(const spec& all) {
-  point_reader reader(all);
+template <typename Question>
+void check_points(const spec& all) {
+  point_reader<Question> reader(all);
   std::vector<bool> good(all.settings.size());
   std::vector<std::string> error(all.settings.size());
   for (const auto& p : all.points) {
@@ -86,6 +63,85 @@ void check(const spec& all) {
   for (std::size_t s = 0; s < good.size(); ++s) {
     if (!good[s] && !error[s].empty()) throw input_error(error[s]);
   }
+}
+
+}  // namespace
+
+scope scope_of(const spec& all) {
+  const setting* given = nullptr;
+  for (const auto& s : all.settings) {
+    if (s.key != scope_key) continue;
+    if (s.value != "attention" && s.value != "step")
+      throw input_error(s.where, s.value, expected_one_of(s.value, {"attention", "step"}));
+    if (given != nullptr)
+      throw input_error(s.where, s.value, "expected one scope for all points of a sweep");
+    given = &s;
+  }
+  return given != nullptr && given->value == "step" ? scope::step : scope::attention;
+}
+
+prediction answer_of(const ask::question& q, const cluster& c, ask::known_parts&) {
+  return ask::predict(q, c);
+}
+
+ask::step_answer answer_of(const ask::step_question& q, const cluster& c, ask::known_parts& known) {
+  return ask::answer(q, c, known);
+}
+
+template <typename Question>
+struct point_reader<Question>::read_cluster {
+  explicit read_cluster(const ask::question& q) : is(ask::cluster_of(q)) {}
+
+  cluster is;
+  ask::known_parts known{is};
+};
+
+template <typename Question>
+Question point_reader<Question>::question_of(const point& p) {
+  Question q;
+  std::string of_cluster;
+  for (const auto index : p) {
+    const auto& s = spec_.settings[index];
+    if (s.value.empty() || s.key == scope_key) continue;
+    ask::set_key(q, s.key, s.value);
+    if (is_of_cluster(s.key)) of_cluster += s.key + "=" + s.value + "\n";
+  }
+  const auto& base = base_of(q);
+  if (base.cluster.empty()) throw input_error(asked("cluster"), "is required");
+  if (!cluster_ || of_cluster != cluster_from_) {
+    cluster_ = std::make_shared<read_cluster>(base);
+    cluster_from_ = of_cluster;
+  }
+  return q;
+}
+
+template <typename Question>
+auto point_reader<Question>::answer_to(const point& p) -> answer {
+  try {
+    const auto q = question_of(p);
+    return answer_of(q, cluster_->is, cluster_->known);
+  } catch (const input_error& e) {
+    throw located(e, spec_, p);
+  }
+}
+
+template <typename Question>
+void point_reader<Question>::check(const point& p) {
+  try {
+    auto q = question_of(p);
+    base_of(q).by = prediction_method::analytic;
+    answer_of(q, cluster_->is, cluster_->known);
+  } catch (const input_error& e) {
+    throw located(e, spec_, p);
+  }
+}
+
+template class point_reader<ask::question>;
+template class point_reader<ask::step_question>;
+
+void check(const spec& all) {
+  if (scope_of(all) == scope::step) return check_points<ask::step_question>(all);
+  check_points<ask::question>(all);
 }
 
 }  // namespace attnsim::sweep

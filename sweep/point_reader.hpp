@@ -1,33 +1,54 @@
 // Points as questions: a key of the specification is a field's name or, by its path, a key of the cluster file.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 
-#include "ask/question.hpp"
+#include "ask/step.hpp"
 #include "sweep/spec.hpp"
 
 namespace attnsim::sweep {
 
-/// For one thread. Points that follow each other and have the same cluster share its reading.
+/// What all points of a specification ask about.
+enum class scope {
+  attention,  ///< the fields of ask/question.hpp
+  step,       ///< those of ask/step_question.hpp
+};
+
+/// The value of the key `scope`; attention where there is none. Throws input_error for another one, or several.
+scope scope_of(const spec&);
+
+prediction answer_of(const ask::question&, const cluster&, ask::known_parts&);
+ask::step_answer answer_of(const ask::step_question&, const cluster&, ask::known_parts&);
+
+/// For one thread. Points that follow each other and have the same cluster share its reading, and what steps on it share.
+template <typename Question>
 class point_reader {
  public:
+  using answer = decltype(answer_of(std::declval<const Question&>(), std::declval<const cluster&>(),
+                                    std::declval<ask::known_parts&>()));
+
   /// `of` outlives it.
   explicit point_reader(const spec& of) : spec_(of) {}
 
   /// Throws input_error, which names the specification's file and line, and infeasible.
-  prediction predict(const point&);
+  answer answer_to(const point&);
 
-  /// Throws where predict would, but for running out of memory, in less time.
+  /// Throws where answer_to would, but for running out of memory, in less time.
   void check(const point&);
 
  private:
-  ask::question question_of(const point&);
+  struct read_cluster;
+
+  Question question_of(const point&);
 
   const spec& spec_;
   std::string cluster_from_;  ///< the settings that `cluster_` was read with
-  std::optional<cluster> cluster_;
+  std::shared_ptr<read_cluster> cluster_;
 };
+
+extern template class point_reader<ask::question>;
+extern template class point_reader<ask::step_question>;
 
 /// Throws input_error about a value that no point can be read with; one that some can is a matter of those points.
 void check(const spec&);

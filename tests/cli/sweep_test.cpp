@@ -72,6 +72,27 @@ TEST_F(sweep, row_is_what_predict_says) {
   EXPECT_THAT(file, EndsWith(fields.substr(0, fields.size() - 1) + ",\n"));
 }
 
+TEST_F(sweep, row_is_what_step_says) {
+  const auto file = file_of(
+      "{scope: step, cluster: p5, nodes: 1, model: llama3-8b, seq: 8K, shard: parameters, tp: [1, "
+      "3], "
+      "recompute: [none, full], micro-batch: [1, 64]}");
+  EXPECT_THAT(file,
+              StartsWith("scope,cluster,nodes,model,seq,shard,tp,recompute,micro-batch,task,"));
+  const auto p = run_program(
+      "step p5 --nodes 1 --model llama3-8b --seq 8K --shard parameters --recompute full --format "
+      "csv");
+  const auto after_seq = p.output.find(",ring,1,1,1,8192,") + 17;
+  const auto fields = p.output.substr(after_seq, p.output.size() - after_seq - 1);
+  EXPECT_THAT(file,
+              HasSubstr("\nstep,p5,1,llama3-8b,8K,parameters,1,full,1,train,bf16,8,1,1,1,1,8,1,"
+                        "ring,1,1,1," +
+                        fields + ",\n"));
+  EXPECT_THAT(file, HasSubstr(",false,\"needs "));
+  EXPECT_THAT(file, HasSubstr("\nstep,p5,1,llama3-8b,8K,parameters,3,none,1,"));
+  EXPECT_THAT(file, HasSubstr("tp: '3': "));
+}
+
 TEST_F(sweep, empty_values_are_not_given) {
   const auto file = file_of("{cluster: dgx-h100, nodes: 1, seq: 64K, grid: ['', 8x1]}", "--quiet");
   EXPECT_THAT(file, HasSubstr("\ndgx-h100,1,64K,,8,ring,8,1,"));

@@ -13,28 +13,71 @@ TEST(point_reader, a_point_is_a_question_by_its_keys) {
       "{cluster: dgx-h100, nodes: 1, seq: [64K, 128K], heads: 8, node.bandwidth: 100 GB/s, "
       "pass: forward, grid: ''}",
       "s.yaml");
-  point_reader reader(s);
+  point_reader<ask::question> reader(s);
   ask::question q{.cluster = "dgx-h100"};
   q.overrides = {.nodes = 1, .set = {{"node.bandwidth", "100 GB/s"}}};
   q.heads = 8;
   q.pass = pass_kind::forward;
   for (const std::int64_t tokens : {65536, 131072}) {
     q.sequence = tokens;
-    EXPECT_EQ(reader.predict(s.points[tokens == 65536 ? 0 : 1]).time,
+    EXPECT_EQ(reader.answer_to(s.points[tokens == 65536 ? 0 : 1]).time,
               ask::predict(q, ask::cluster_of(q)).time);
   }
 }
 
 TEST(point_reader, messages_name_the_place_in_the_file) {
   const auto s = parse_spec("cluster: dgx-h100\nseq: 64K\nheads: [8, many]\n", "s.yaml");
-  point_reader reader(s);
+  point_reader<ask::question> reader(s);
   EXPECT_NO_THROW(reader.check(s.points[0]));
   EXPECT_ERROR(
-      reader.predict(s.points[1]), input_error,
+      reader.answer_to(s.points[1]), input_error,
       "s.yaml:3: heads[1]: 'many': expected a whole number of at least 1, such as 8, 128K or 1M");
   const auto without = parse_spec("seq: 64K\n", "s.yaml");
-  EXPECT_ERROR(point_reader(without).check(without.points[0]), input_error,
+  EXPECT_ERROR(point_reader<ask::question>(without).check(without.points[0]), input_error,
                "s.yaml: cluster: is required");
+}
+
+TEST(point_reader, a_point_of_scope_step_is_a_step_by_its_keys) {
+  const auto s = parse_spec(
+      "{scope: step, cluster: dgx-h100, nodes: 1, model: llama3-8b, seq: 32K, tp: [1, 2], cp: 4, "
+      "shard: parameters, nics.bandwidth: 100 Gb/s}",
+      "s.yaml");
+  EXPECT_EQ(scope_of(s), scope::step);
+  point_reader<ask::step_question> reader(s);
+  ask::step_question q{.model = "llama3-8b"};
+  q.base.cluster = "dgx-h100";
+  q.base.overrides = {.nodes = 1, .set = {{"nics.bandwidth", "100 Gb/s"}}};
+  q.base.sequence = 32768;
+  q.context = 4;
+  q.shard = sharding::parameters;
+  for (const std::size_t i : {0, 1}) {
+    q.tensor = i + 1;
+    EXPECT_EQ(reader.answer_to(s.points[i]).time, ask::answer(q, ask::cluster_of(q.base)).time);
+  }
+}
+
+TEST(point_reader, steps_have_fields_of_their_own) {
+  const auto read = [](const std::string& key) {
+    const auto s = parse_spec(
+        "{scope: step, cluster: dgx-h100, nodes: 1, model: llama3-8b, seq: 8K, " + key + "}",
+        "s.yaml");
+    check(s);
+  };
+  EXPECT_NO_THROW(read("global-batch: 16"));
+  EXPECT_ERROR(read("heads: 8"), input_error, "s.yaml:1: heads: '8': expected without scope step");
+  EXPECT_ERROR(
+      read("micro-bath: 2"), input_error,
+      "s.yaml:1: micro-bath: unknown key; expected a field of the question or a key of the "
+      "cluster file; did you mean micro-batch?");
+}
+
+TEST(scope_of, is_one_for_all_points) {
+  EXPECT_EQ(scope_of(parse_spec("seq: 8K\n", "s.yaml")), scope::attention);
+  EXPECT_EQ(scope_of(parse_spec("scope: attention\n", "s.yaml")), scope::attention);
+  EXPECT_ERROR(scope_of(parse_spec("scope: stop\n", "s.yaml")), input_error,
+               "s.yaml:1: scope: 'stop': expected one of: attention, step; did you mean step?");
+  EXPECT_ERROR(scope_of(parse_spec("scope: [attention, step]\n", "s.yaml")), input_error,
+               "s.yaml:1: scope[1]: 'step': expected one scope for all points of a sweep");
 }
 
 TEST(check, refuses_what_is_bad_at_every_point) {
