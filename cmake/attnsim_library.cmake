@@ -11,7 +11,7 @@ endif()
 if(ATTNSIM_SANITIZE)
   target_compile_options(attnsim_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ATTNSIM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>
-    $<$<BOOL:${ATTNSIM_FUZZ}>:-fsanitize=fuzzer-no-link>)
+    $<$<BOOL:${ATTNSIM_FUZZ}>:-fsanitize-coverage=inline-8bit-counters,pc-table>)
   target_link_options(attnsim_options INTERFACE -fsanitize=${ATTNSIM_SANITIZE})
 endif()
 
