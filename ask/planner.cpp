@@ -14,6 +14,7 @@
 
 #include "model/cost/bound.hpp"
 #include "model/cost/host_time.hpp"
+#include "model/cost/volume.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "model/schedule/placement.hpp"
@@ -22,10 +23,13 @@
 namespace attnsim {
 namespace {
 
+constexpr seconds never{std::numeric_limits<double>::infinity()};
+
 struct candidate {
   strategy chosen;
   int data_parallel = 1;
   seconds bound;
+  seconds bound_of_others;  ///< the least in other layouts; never: there are none
   seconds estimate;
   byte_count memory;
   bool estimated = false;
@@ -204,9 +208,10 @@ void enumerate(std::vector<candidate>& result, const cluster& c, const plan_requ
   if (!fits) require_some_layout(request);
 }
 
-/// The candidates that are worth it in the layouts that they were not estimated in.
+/// The candidates that are worth it in the layouts that they were not estimated in. Lowers `left_out` to the least bound of
+/// the others in these layouts.
 std::vector<candidate> other_layouts(const std::vector<candidate>& estimated,
-                                     const plan_request& request) {
+                                     const plan_request& request, seconds& left_out) {
   auto best = estimated.front().estimate;
   std::map<std::string, seconds> of_schedule;
   for (const auto& one : estimated) {
@@ -219,6 +224,7 @@ std::vector<candidate> other_layouts(const std::vector<candidate>& estimated,
     const bool close = one.estimate <= best * request.layout_slack ||
                        one.estimate <= of_schedule.at(one.chosen.schedule);
     const bool laid_out = one.chosen.rows * one.chosen.cols > 1;
+    if (!close) left_out = std::min(left_out, one.bound_of_others);
     if (!close || !laid_out) continue;
     for (const auto tokens :
          layouts_of(in_groups(request, one.data_parallel), find_algorithm(one.chosen.schedule))) {
@@ -248,26 +254,15 @@ class best_estimates {
   }
 
  private:
-  static constexpr seconds never{std::numeric_limits<double>::infinity()};
-
   mutable std::mutex guard_;
   seconds best_ = never;
   std::map<std::string, seconds> of_schedule_;
 };
 
-/// Sets the bounds and sorts by them.
-void bound_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates) {
-  std::map<int, time_bound> bounds;
-  for (const int n : group_counts(request))
-    bounds.try_emplace(n, c, part_of_batch(request.problem, n));
-  parallel_for_each(candidates, [&](candidate& one) {
-    const auto& s = one.chosen;
-    const auto& bound = bounds.at(one.data_parallel);
-    const auto devices = place(s.placement, schedule_grid(s), c);
-    for (const auto pass : passes_of(request.pass)) one.bound += bound.of(s, devices, pass);
-  });
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const auto& x, const auto& y) { return x.bound < y.bound; });
+std::vector<candidate*> pointers_to(std::vector<candidate>& all) {
+  std::vector<candidate*> pointers;
+  for (auto& one : all) pointers.push_back(&one);
+  return pointers;
 }
 
 /// Candidates by what `key_of` says of them, in the order of their first.
@@ -281,6 +276,48 @@ std::vector<std::vector<candidate*>> grouped(const std::vector<candidate*>& all,
     groups[number->second].push_back(one);
   }
   return groups;
+}
+
+seconds bound_of(const time_bound& bound, const strategy& s, ranks_on_nodes& ranks,
+                 pass_kind pass) {
+  seconds all;
+  for (const auto one : passes_of(pass)) all += bound.of(s, ranks, one);
+  return all;
+}
+
+seconds bound_of_other_layouts(const time_bound& bound, const candidate& one, ranks_on_nodes& ranks,
+                               const plan_request& request) {
+  auto least = never;
+  auto s = one.chosen;
+  if (s.rows * s.cols == 1) return least;
+  for (const auto tokens :
+       layouts_of(in_groups(request, one.data_parallel), find_algorithm(s.schedule))) {
+    if (tokens == one.chosen.tokens) continue;
+    s.tokens = tokens;
+    least = std::min(least, bound_of(bound, s, ranks, request.pass));
+  }
+  return least;
+}
+
+/// Sets the bounds and sorts by them.
+void bound_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates) {
+  std::map<int, time_bound> bounds;
+  for (const int n : group_counts(request))
+    bounds.try_emplace(n, c, part_of_batch(request.problem, n));
+  auto groups = grouped(pointers_to(candidates), [](const candidate& one) {
+    return std::pair(whole_grid(one.chosen).extents(), one.chosen.placement);
+  });
+  parallel_for_each(groups, [&](const std::vector<candidate*>& group) {
+    const auto& s = group.front()->chosen;
+    ranks_on_nodes ranks(c.network, whole_grid(s), place(s.placement, schedule_grid(s), c));
+    for (auto* one : group) {
+      const auto& bound = bounds.at(one->data_parallel);
+      one->bound = bound_of(bound, one->chosen, ranks, request.pass);
+      one->bound_of_others = bound_of_other_layouts(bound, *one, ranks, request);
+    }
+  });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& x, const auto& y) { return x.bound < y.bound; });
 }
 
 /// On ranks of the same grid, so that those that place them alike share the patterns of communication.
@@ -346,13 +383,12 @@ class grid_estimates {
   std::map<std::pair<pass_kind, double>, program> programs_;  ///< by pass and cost of a block
 };
 
-/// Estimates what its bound does not rule out and drops the rest.
-void estimate_all(const cluster& c, const plan_request& request, std::vector<candidate>& candidates,
-                  best_estimates& best, const std::function<void()>& done) {
+/// Estimates what its bound does not rule out and drops the rest, of which it returns the least bound.
+seconds estimate_all(const cluster& c, const plan_request& request,
+                     std::vector<candidate>& candidates, best_estimates& best,
+                     const std::function<void()>& done) {
   bound_all(c, request, candidates);
-  std::vector<candidate*> by_bound;
-  for (auto& one : candidates) by_bound.push_back(&one);
-  auto groups = on_one_grid(by_bound);
+  auto groups = on_one_grid(pointers_to(candidates));
   parallel_for_each(groups, [&](const std::vector<candidate*>& group) {
     grid_estimates estimates(c, request);
     for (const auto& alike : of_one_program(group)) {
@@ -366,9 +402,13 @@ void estimate_all(const cluster& c, const plan_request& request, std::vector<can
     }
   });
   // The order in which threads run decides what was estimated needlessly, but not what is left.
+  auto dropped = never;
   std::erase_if(candidates, [&](const candidate& one) {
-    return !one.estimated || best.rules_out(one, request.layout_slack);
+    const bool drops = !one.estimated || best.rules_out(one, request.layout_slack);
+    if (drops) dropped = std::min({dropped, one.bound, one.bound_of_others});
+    return drops;
   });
+  return dropped;
 }
 
 /// Moves what does not fit in memory to `rejected`.
@@ -394,14 +434,15 @@ plan_request affordable(plan_request request) {
   return request;
 }
 
-/// Keeps what is worth predicting of candidates sorted by estimate.
-void keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
+/// Keeps what is worth predicting of candidates sorted by estimate. Returns the least bound of what is not simulated.
+seconds keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
   constexpr int few_ranks = 256;
   const seconds limit = sorted.front().estimate * request.slack;
   std::map<std::tuple<std::string, int, int, int, int>, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
   std::map<std::pair<int, int>, std::size_t> of_one_place;
   std::size_t kept = 0;
+  auto least = never;
   std::erase_if(sorted, [&](candidate& one) {
     const auto& s = one.chosen;
     const bool among_grid =
@@ -412,8 +453,10 @@ void keep_promising(std::vector<candidate>& sorted, const plan_request& request)
     const bool one_call = s.rows * s.cols * s.ulysses == 1;  // whatever the schedule
     kept += keep && (!one_call || ++of_one_place[{one.data_parallel, s.tensor_parallel}] == 1);
     one.in_detail = close || request.ranks <= few_ranks;
+    if (!keep || !one.in_detail) least = std::min(least, one.bound);
     return !keep;
   });
+  return least;
 }
 
 /// Two names of one thing: attention2d on one column is allgather, mesh's forward pass with one query chunk is ring's.
@@ -475,7 +518,7 @@ class search {
       enumerate(candidates, c_, in_groups(request_, n), n, result_.rejected);
     estimate(candidates);
     if (!candidates.empty()) {
-      auto more = other_layouts(candidates, request_);
+      auto more = other_layouts(candidates, request_, others_at_least_);
       estimate(more);
       candidates.insert(candidates.end(), more.begin(), more.end());
     }
@@ -484,7 +527,7 @@ class search {
     if (candidates.empty()) refuse(c_, tried);
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const auto& x, const auto& y) { return x.estimate < y.estimate; });
-    keep_promising(candidates, request_);
+    others_at_least_ = std::min(others_at_least_, keep_promising(candidates, request_));
     result_.simulated = static_cast<std::size_t>(std::count_if(
         candidates.begin(), candidates.end(), [](const auto& one) { return one.in_detail; }));
     expected_ = finished_ + candidates.size();
@@ -498,6 +541,7 @@ class search {
       done();
     });
     result_.candidates = best_of_each(candidates);
+    result_.others_at_least = others_at_least_;
     return std::move(result_);
   }
 
@@ -505,7 +549,8 @@ class search {
   void estimate(std::vector<candidate>& candidates) {
     result_.considered += candidates.size();
     expected_ = 2 * result_.considered;
-    estimate_all(c_, request_, candidates, best_, [this] { done(); });
+    const auto dropped = estimate_all(c_, request_, candidates, best_, [this] { done(); });
+    others_at_least_ = std::min(others_at_least_, dropped);
     result_.estimated += candidates.size();
   }
 
@@ -521,6 +566,7 @@ class search {
   const plan_progress& progress_;
   plan_result result_;
   best_estimates best_;
+  seconds others_at_least_ = never;
   std::size_t expected_ = 1;
   std::atomic<std::size_t> finished_{0};
   std::mutex printing_;

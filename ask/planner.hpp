@@ -53,6 +53,9 @@ struct plan_result {
   std::size_t considered = 0;  ///< strategies
   std::size_t estimated = 0;   ///< those that their bound did not rule out
   std::size_t simulated = 0;
+  /// What no other strategy can be faster than, in any token layout: the least bound (model/cost/bound.hpp) of what was not
+  /// simulated and fits in memory, as far as that is known. Infinite where all were.
+  seconds others_at_least;
 };
 
 using plan_progress = std::function<void(std::size_t done, std::size_t wanted)>;

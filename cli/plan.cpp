@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -119,6 +120,17 @@ void plan_step(const plan_flags& flags, output_format format) {
                result.estimated, result.simulated);
 }
 
+/// How much better than the best a strategy could be that was not simulated; nothing where all were.
+std::string what_others_take(const plan_result& result) {
+  const auto least = result.others_at_least;
+  if (!std::isfinite(least.value()) || result.candidates.empty()) return "";
+  const auto best = result.candidates.front().time;
+  if (least >= best) return "no strategy that was not simulated can be better\n";
+  return fmt::format(
+      "no strategy that was not simulated can take less than {}, {} below the best\n",
+      to_string(least), percent(1 - least / best));
+}
+
 void run_each_layer(const plan_flags& flags, const cluster& c, output_format format) {
   progress bar("steps", flags.output.quiet);
   const auto plans = ask::plan_each_kind(flags.question, c, parse_schedules(flags.schedules),
@@ -214,6 +226,7 @@ void plan_attention(const plan_flags& flags, output_format format) {
     fmt::print(stderr, "{} strategies, {} estimated, {} simulated, {} rejected{}\n",
                result.considered, result.estimated, result.simulated, result.rejected.size(),
                flags.explain ? "" : " (--explain lists them)");
+    fmt::print(stderr, "{}", what_others_take(result));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace attnsim {
 namespace {
@@ -54,8 +53,24 @@ class refinement {
  private:
   const transfers& communication() const { return placed_.communication(); }
 
+  /// How many there are: a table that is at most half full, where the next free place takes what finds its own taken.
   static std::size_t distinct(const std::vector<colour>& colours) {
-    return std::unordered_set<colour>(colours.begin(), colours.end()).size();
+    std::vector<colour> table(std::bit_ceil(2 * colours.size() + 1));
+    const auto last = table.size() - 1;
+    std::size_t found = 0;
+    bool zero = false;
+    for (const auto c : colours) {
+      if (c == 0) {
+        zero = true;
+        continue;
+      }
+      auto place = static_cast<std::size_t>(c) & last;
+      while (table[place] != 0 && table[place] != c) place = (place + 1) & last;
+      if (table[place] == c) continue;
+      table[place] = c;
+      ++found;
+    }
+    return found + zero;
   }
 
   bool mostly_distinct() const { return distinct(ranks_) * 2 > ranks_.size(); }
@@ -66,14 +81,15 @@ class refinement {
     return total;
   }
 
-  /// By what they compute. Stops where most ranks differ already.
+  /// By how fast they are and what they compute, as far as ranks can differ in it. Stops where most differ already.
   void colour_ranks() {
     for (int rank = 0; rank < placed_.ranks(); ++rank) {
       ranks_.push_back(bits(placed_.speed_of(rank)));
     }
     const auto& program = placed_.program().program;
     for (std::size_t op = 0; op < program.size() && !placed_.same_on_all_ranks(); ++op) {
-      if (is_communication(program[op].kind)) continue;
+      const bool can_differ = is_kernel(program[op].kind) || !placed_.is_as_modelled();
+      if (is_communication(program[op].kind) || !can_differ) continue;
       for (int rank = 0; rank < placed_.ranks(); ++rank) {
         auto& c = ranks_[static_cast<std::size_t>(rank)];
         c = mix(c, bits(placed_.local_time(op, rank).value()));

@@ -45,11 +45,45 @@ bool intersect(const std::vector<link_id>& a, const std::vector<link_id>& b) {
                      [&](link_id l) { return std::binary_search(b.begin(), b.end(), l); });
 }
 
+/// What all ranks that are followed have in common: the bytes of each communication, stretched as its messages are.
+class communication_bytes {
+ public:
+  explicit communication_bytes(const placed_schedule& i)
+      : placed_(i), known_(i.program().program.size(), unknown) {}
+
+  /// None where nothing moves.
+  double of(std::size_t op, int rank) {
+    const auto& communication = placed_.communication();
+    const int pattern = communication.pattern_of(op);
+    const bool as_any = placed_.is_as_modelled() && communication.sent(pattern, rank) >= 0;
+    if (!as_any) return worked_out(op, rank);
+    auto& bytes = known_[op];
+    if (bytes == unknown) bytes = worked_out(op, rank);
+    return bytes;
+  }
+
+ private:
+  static constexpr double unknown = -1;
+
+  double worked_out(std::size_t op, int rank) const {
+    const auto kind = placed_.communication().transport(placed_.communication().pattern_of(op));
+    return placed_.sent_bytes(op, rank) * stretch(placed_.work(), placed_.program().program[op],
+                                                  placed_.on().device.transport(kind));
+  }
+
+  const placed_schedule& placed_;
+  std::vector<double> known_;  ///< by operation, of ranks that send
+};
+
 class one_rank {
  public:
-  one_rank(const placed_schedule& i, int rank)
-      : placed_(i), rank_(rank), streams_(i.program().streams.size()) {
-    for (int p = 0; p < i.communication().patterns(); ++p) times_.push_back(time_of(i, p, rank));
+  one_rank(const placed_schedule& i, int rank, communication_bytes& bytes)
+      : placed_(i), rank_(rank), bytes_(bytes), streams_(i.program().streams.size()) {
+    const int patterns = i.communication().patterns();
+    for (int p = 0; p < patterns; ++p) times_.push_back(time_of(i, p, rank));
+    for (const auto& a : times_) {
+      for (const auto& b : times_) share_.push_back(intersect(a.slowest, b.slowest));
+    }
     const auto& program = i.program().program;
     for (std::size_t op = 0; op < program.size(); ++op) {
       streams_[static_cast<std::size_t>(program[op].stream)].operations.push_back(op);
@@ -74,7 +108,10 @@ class one_rank {
     bool busy = false;
     double fixed = 0;   ///< seconds of latency or computation left
     double shared = 0;  ///< seconds of a link to itself left after that
-    const std::vector<link_id>* slowest = nullptr;
+    double left = 0;    ///< seconds left as things are
+    std::size_t pattern = 0;
+
+    bool moves() const { return busy && fixed <= 0 && shared > 0; }
   };
 
   bool start_ready() {
@@ -103,14 +140,11 @@ class one_rank {
       s.fixed = placed_.local_time(op, rank_).value();
       compute_ += s.fixed;
     } else {
-      const auto& t = times_[static_cast<std::size_t>(pattern)];
-      const auto& o = placed_.program().program[op];
-      const auto& transport =
-          placed_.on().device.transport(placed_.communication().transport(pattern));
-      const double bytes = placed_.sent_bytes(op, rank_) * stretch(placed_.work(), o, transport);
+      s.pattern = static_cast<std::size_t>(pattern);
+      const auto& t = times_[s.pattern];
+      const double bytes = bytes_.of(op, rank_);
       s.fixed = t.latency.of(bytes).value();
       s.shared = bytes * t.per_byte;
-      s.slowest = &t.slowest;
     }
     s.busy = s.fixed > 0 || s.shared > 0;
     if (!s.busy) ++s.completed;
@@ -118,43 +152,37 @@ class one_rank {
 
   /// Transfers in progress that have a slowest link in common with this one, itself included.
   int sharers(const stream& s) const {
-    return static_cast<int>(
-        std::count_if(streams_.begin(), streams_.end(), [&](const stream& other) {
-          return other.busy && other.fixed <= 0 && other.shared > 0 &&
-                 intersect(*other.slowest, *s.slowest);
-        }));
+    const auto first = s.pattern * times_.size();
+    return static_cast<int>(std::count_if(
+        streams_.begin(), streams_.end(),
+        [&](const stream& other) { return other.moves() && share_[first + other.pattern]; }));
   }
 
-  double time_left(const stream& s) const { return s.fixed > 0 ? s.fixed : s.shared * sharers(s); }
-
-  double time_to_next() const {
+  double time_to_next() {
     double next = never;
-    for (const auto& s : streams_) {
-      if (s.busy) next = std::min(next, time_left(s));
+    for (auto& s : streams_) {
+      if (!s.busy) continue;
+      s.left = s.fixed > 0 ? s.fixed : s.shared * sharers(s);
+      next = std::min(next, s.left);
     }
     return next;
   }
 
   void advance(double step) {
-    std::vector<double> left(streams_.size());
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      const auto& s = streams_[i];
-      if (!s.busy) continue;
-      const double rest = 1 - step / time_left(s);
-      left[i] = rest < 1e-12 ? 0 : rest;
-    }
     now_ += step;
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      auto& s = streams_[i];
+    for (auto& s : streams_) {
       if (!s.busy) continue;
-      (s.fixed > 0 ? s.fixed : s.shared) *= left[i];
+      const double rest = 1 - step / s.left;
+      (s.fixed > 0 ? s.fixed : s.shared) *= rest < 1e-12 ? 0 : rest;
       if (s.fixed <= 0 && s.shared <= 0) s.busy = false, ++s.completed;
     }
   }
 
   const placed_schedule& placed_;
   int rank_;
+  communication_bytes& bytes_;
   std::vector<flow_time> times_;
+  std::vector<bool> share_;  ///< a slowest link, by pattern and pattern
   std::vector<stream> streams_;
   double now_ = 0;
   double compute_ = 0;
@@ -178,8 +206,9 @@ std::vector<int> candidates(const placed_schedule& i) {
 
 analytic_estimate estimate(const placed_schedule& i) {
   analytic_estimate slowest;
+  communication_bytes bytes(i);
   for (const int rank : candidates(i)) {
-    const auto e = one_rank(i, rank).run();
+    const auto e = one_rank(i, rank, bytes).run();
     if (e.time > slowest.time) slowest = e;
   }
   return slowest;

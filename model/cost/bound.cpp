@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "model/attention/tokens.hpp"
 #include "model/cost/kernel.hpp"
@@ -15,8 +16,7 @@ double distinct(std::vector<int> values) {
   return static_cast<double>(std::unique(values.begin(), values.end()) - values.begin());
 }
 
-/// How many times the traffic round each group along the axes leaves a node, over the ranks.
-double ring_crossings(const rank_grid& grid, axis_set axes, const std::vector<int>& node_of) {
+double crossings_of_rings(const rank_grid& grid, axis_set axes, const std::vector<int>& node_of) {
   std::vector<int> nodes;
   double total = 0;
   for (int rank = 0; rank < grid.ranks(); ++rank) {
@@ -29,8 +29,7 @@ double ring_crossings(const rank_grid& grid, axis_set axes, const std::vector<in
   return total / grid.ranks();
 }
 
-/// The share of what a rank sends in an all-to-all that goes to other nodes.
-double pair_crossings(const rank_grid& grid, axis_set axes, const std::vector<int>& node_of) {
+double crossings_of_pairs(const rank_grid& grid, axis_set axes, const std::vector<int>& node_of) {
   const double size = grid.extent_of(axes);
   double total = 0;
   std::map<int, double> members;
@@ -70,6 +69,24 @@ struct load {
 
 }  // namespace
 
+ranks_on_nodes::ranks_on_nodes(const network& net, rank_grid whole, const std::vector<int>& devices)
+    : grid_(std::move(whole)) {
+  for (const int device : devices) node_of_.push_back(net.node_of(device));
+  nodes_ = distinct(node_of_);
+}
+
+double ranks_on_nodes::ring_crossings(axis_set axes) {
+  const auto [known, is_new] = of_rings_.try_emplace(axes);
+  if (is_new) known->second = crossings_of_rings(grid_, axes, node_of_);
+  return known->second;
+}
+
+double ranks_on_nodes::pair_crossings(axis_set axes) {
+  const auto [known, is_new] = of_pairs_.try_emplace(axes);
+  if (is_new) known->second = crossings_of_pairs(grid_, axes, node_of_);
+  return known->second;
+}
+
 time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), attention_(a) {
   pairs_ = static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch * a.heads);
   const auto vertices = c.network.vertices();
@@ -99,11 +116,14 @@ bool time_bound::equal_work(const strategy& s) const {
 }
 
 seconds time_bound::of(const strategy& s, const std::vector<int>& devices, pass_kind pass) const {
-  const auto grid = whole_grid(s);
+  ranks_on_nodes ranks(cluster_.network, whole_grid(s), devices);
+  return of(s, ranks, pass);
+}
+
+seconds time_bound::of(const strategy& s, ranks_on_nodes& ranks, pass_kind pass) const {
+  const auto& grid = ranks.grid();
   const auto v = volume_of(s, attention_, pass);
-  std::vector<int> node_of;
-  for (const int device : devices) node_of.push_back(cluster_.network.node_of(device));
-  const double leaving = node_egress_ > 0 ? grid.ranks() / (distinct(node_of) * node_egress_) : 0;
+  const double leaving = node_egress_ > 0 ? grid.ranks() / (ranks.nodes() * node_egress_) : 0;
   const double port = device_egress_ > 0 ? 1 / device_egress_ : 0;
   load all, heads;
   double transposed = 0;
@@ -115,8 +135,8 @@ seconds time_bound::of(const strategy& s, const std::vector<int>& devices, pass_
     }
     const bool exchange = axes == exchange_axis(grid);
     const double crossings = leaving == 0 || !round ? 0
-                             : exchange             ? pair_crossings(grid, axes, node_of)
-                                                    : ring_crossings(grid, axes, node_of);
+                             : exchange             ? ranks.pair_crossings(axes)
+                                                    : ranks.ring_crossings(axes);
     const load one{sent * port, sent * crossings * leaving};
     all += one;
     if (exchange) heads += one;

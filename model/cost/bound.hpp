@@ -14,10 +14,36 @@
 // Latencies, launches, transports' efficiency and contention only add to the time.
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "model/cluster/cluster.hpp"
+#include "model/schedule/grid.hpp"
 #include "model/schedule/strategy.hpp"
 
 namespace attnsim {
+
+/// How often what ranks of a grid send crosses between nodes: the same for all strategies of this grid and placement, and
+/// worked out when first asked for. Not for several threads at once.
+class ranks_on_nodes {
+ public:
+  /// `whole`: whole_grid() of a strategy; `devices` by rank.
+  ranks_on_nodes(const network&, rank_grid whole, const std::vector<int>& devices);
+
+  const rank_grid& grid() const { return grid_; }
+  double nodes() const { return nodes_; }
+
+  /// How many times the traffic round each group along the axes leaves a node, over the ranks.
+  double ring_crossings(axis_set);
+  /// The share of what a rank sends in an all-to-all along the axes that goes to other nodes.
+  double pair_crossings(axis_set);
+
+ private:
+  rank_grid grid_;
+  std::vector<int> node_of_;  ///< by rank
+  double nodes_;
+  std::map<axis_set, double> of_rings_, of_pairs_;
+};
 
 class time_bound {
  public:
@@ -26,6 +52,8 @@ class time_bound {
 
   /// Of one pass, forward or backward. `devices` by rank, as place() has them for the strategy's grid.
   seconds of(const strategy&, const std::vector<int>& devices, pass_kind) const;
+  /// The same; ranks on the strategy's whole grid.
+  seconds of(const strategy&, ranks_on_nodes&, pass_kind) const;
 
  private:
   double computation(const strategy&, int ranks, pass_kind) const;

@@ -138,7 +138,7 @@ const local_costs::cost& local_costs::of_rank(std::size_t index, int rank) const
 const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
   const auto& op = workload_.program().program[index];
   const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
-  if (variant < 0) return of_rank(index, rank);
+  if (variant < 0) return of_rank(index, workload_.first_alike(op, rank));
   auto& slot = known_[form_[index] * variants + static_cast<std::size_t>(variant)];
   if (!slot.known) slot = cost_of(op, rank);
   return slot;

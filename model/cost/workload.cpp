@@ -377,6 +377,16 @@ int workload::tile_variant(const operation& op, int rank) const {
   return query == key ? 0 : key < query ? 1 : 2;
 }
 
+int workload::first_alike(const operation& op, int rank) const {
+  const auto& s = *schedule_;
+  if (s.whole_queries || !even_heads_) return rank;
+  const auto has_share = [&](tensor t) {
+    return s.buffer_of(find(op.reads, t)).heads == head_form::share;
+  };
+  return has_share(tensor::q) && has_share(tensor::k) ? s.grid.first_in_group(rank, s.head_axis)
+                                                      : rank;
+}
+
 /// A token's share of what unfused operations read and write beyond a fused merge: the partial in fp32 (1), its difference
 /// to the output (2), times its weight (2), and the sum (2). Log-sum-exps are small.
 std::int64_t workload::merge_bytes(tensor what, head_form form) const {

@@ -85,6 +85,9 @@ class workload {
   /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
   /// -1 when only tiles() itself can tell.
   int tile_variant(const operation&, int rank) const;
+  /// The first of the ranks that have the same tiles as `rank` and as many heads because they exchange the tokens of one chunk for
+  /// heads; else `rank`.
+  int first_alike(const operation&, int rank) const;
   /// All ranks have the same tiles in every operation: nothing is masked, and all have as many heads.
   bool same_on_all_ranks() const {
     return attention_.mask == mask_kind::full && attention_.padding == 0 &&

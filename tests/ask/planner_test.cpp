@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "model/error.hpp"
@@ -27,6 +29,15 @@ TEST(planner, pruned_search_finds_what_exhaustive_search_finds) {
           << pruned.candidates[0].chosen.schedule << " exhaustive "
           << exhaustive.candidates[0].chosen.schedule << " " << exhaustive.candidates[0].chosen.rows
           << "x" << exhaustive.candidates[0].chosen.cols;
+      // What only the exhaustive search simulates takes longer than the bound of all that the other one did not.
+      for (const auto& p : exhaustive.candidates) {
+        const bool known =
+            std::any_of(pruned.candidates.begin(), pruned.candidates.end(),
+                        [&](const prediction& other) { return other.time == p.time; });
+        EXPECT_TRUE(known || p.time >= pruned.others_at_least) << p.chosen.schedule;
+      }
+      EXPECT_GT(pruned.others_at_least.value(), pruned.candidates[0].time.value() / 3);
+      EXPECT_TRUE(std::isinf(exhaustive.others_at_least.value()));
     }
   }
 }
