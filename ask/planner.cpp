@@ -470,22 +470,6 @@ bool same_grid(const strategy& a, const strategy& b) {
          a.ulysses == b.ulysses && a.tensor_parallel == b.tensor_parallel;
 }
 
-/// The best of each schedule and grid, best first.
-std::vector<prediction> best_of_each(std::vector<candidate>& predicted) {
-  std::vector<prediction> all;
-  for (auto& one : predicted) all.push_back(std::move(*one.predicted));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& x, const auto& y) { return x.time < y.time; });
-  std::vector<prediction> best;
-  for (auto& p : all) {
-    const bool seen = std::any_of(best.begin(), best.end(), [&](const prediction& b) {
-      return same_grid(b.chosen, p.chosen) || same_result(b, p);
-    });
-    if (!seen) best.push_back(std::move(p));
-  }
-  return best;
-}
-
 prediction predicted(const cluster& c, const plan_request& request, const candidate& one,
                      known_limits& limits) {
   auto p =
@@ -509,8 +493,9 @@ prediction predicted(const cluster& c, const plan_request& request, const candid
 
 class search {
  public:
-  search(const cluster& c, const plan_request& request, const plan_progress& progress)
-      : c_(c), request_(affordable(request)), progress_(progress) {}
+  search(const cluster& c, const plan_request& request, const plan_progress& progress,
+         const plan_preview& preview)
+      : c_(c), request_(affordable(request)), progress_(progress), preview_(preview) {}
 
   plan_result run() {
     std::vector<candidate> candidates;
@@ -538,9 +523,12 @@ class search {
     }
     parallel_for_each(candidates, [&](candidate& one) {
       one.predicted = predicted(c_, request_, one, limits.at(one.data_parallel));
+      show(*one.predicted);
       done();
     });
-    result_.candidates = best_of_each(candidates);
+    std::vector<prediction> all;
+    for (auto& one : candidates) all.push_back(std::move(*one.predicted));
+    result_.candidates = best_of_each(std::move(all));
     result_.others_at_least = others_at_least_;
     return std::move(result_);
   }
@@ -554,6 +542,12 @@ class search {
     result_.estimated += candidates.size();
   }
 
+  void show(const prediction& p) {
+    if (!preview_) return;
+    const std::lock_guard lock(printing_);
+    preview_(p);
+  }
+
   void done() {
     const auto so_far = ++finished_;
     if (!progress_) return;
@@ -564,6 +558,7 @@ class search {
   const cluster& c_;
   const plan_request request_;
   const plan_progress& progress_;
+  const plan_preview& preview_;
   plan_result result_;
   best_estimates best_;
   seconds others_at_least_ = never;
@@ -592,7 +587,7 @@ std::optional<prediction> best_on(const cluster& c, plan_request request, int ra
   request.least = request.per_grid = 1;
   request.slack = request.layout_slack = 1.05;
   try {
-    return search(c, request, {}).run().candidates.front();
+    return search(c, request, {}, {}).run().candidates.front();
   } catch (const infeasible&) {
     return {};
   }
@@ -619,11 +614,25 @@ plan_request exhaustive(plan_request request) {
   return request;
 }
 
-plan_result plan(const cluster& c, const plan_request& request, const plan_progress& progress) {
+std::vector<prediction> best_of_each(std::vector<prediction> all) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& x, const auto& y) { return x.time < y.time; });
+  std::vector<prediction> best;
+  for (auto& p : all) {
+    const bool seen = std::any_of(best.begin(), best.end(), [&](const prediction& b) {
+      return same_grid(b.chosen, p.chosen) || same_result(b, p);
+    });
+    if (!seen) best.push_back(std::move(p));
+  }
+  return best;
+}
+
+plan_result plan(const cluster& c, const plan_request& request, const plan_progress& progress,
+                 const plan_preview& preview) {
   check(request.problem);
   check(request.problem, request.pass);
   require_tensor_parallel(request.fixed, request.problem, request.ranks);
-  auto result = search(c, request, progress).run();
+  auto result = search(c, request, progress, preview).run();
   for (const int n : fewer_ranks(c, request)) {
     if (auto best = best_on(c, request, n)) result.on_fewer.push_back(std::move(*best));
   }

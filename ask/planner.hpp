@@ -59,12 +59,18 @@ struct plan_result {
 };
 
 using plan_progress = std::function<void(std::size_t done, std::size_t wanted)>;
+/// Is told each candidate as it is predicted, one at a time; of a schedule and grid there may be several.
+using plan_preview = std::function<void(const prediction&)>;
 
 /// A batch of several sequences may also be split: groups of ranks that each run their part of it (data parallel).
 /// Candidates that are not faster than fewer ranks say so in their warnings.
 ///
 /// `progress`, if any, is called with how many estimates and predictions are done and, as far as known, wanted. Throws
 /// infeasible when nothing fits; names what was nearest.
-plan_result plan(const cluster&, const plan_request&, const plan_progress& progress = {});
+plan_result plan(const cluster&, const plan_request&, const plan_progress& progress = {},
+                 const plan_preview& preview = {});
+
+/// The best of each schedule and grid, best first, of what a preview was told.
+std::vector<prediction> best_of_each(std::vector<prediction>);
 
 }  // namespace attnsim

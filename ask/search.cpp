@@ -207,6 +207,13 @@ class schedule_search {
 
 }  // namespace
 
+const std::vector<std::string_view>& fields_left_to_search() {
+  static const std::vector<std::string_view> names{"pad",     "schedule",      "kv-order", "grid",
+                                                   "ulysses", "placement",     "levels",   "parts",
+                                                   "shares",  "schedule-file", "by"};
+  return names;
+}
+
 search_result search_schedules(const cluster& c, const search_request& request,
                                const search_progress& progress) {
   return schedule_search(c, request, progress).run();

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ask/planner.hpp"
@@ -36,6 +37,9 @@ struct search_result {
   std::size_t evaluated = 0;          ///< simulated, and found in the log
   std::uint64_t seed = 1;
 };
+
+/// Fields of a question that a search does not take: it chooses what they say, by simulation, and pads nothing.
+const std::vector<std::string_view>& fields_left_to_search();
 
 using search_progress = std::function<void(std::size_t evaluated, std::size_t wanted)>;
 

@@ -22,7 +22,7 @@ void add_cluster(CLI::App& app, ask::question& q) {
 }
 
 void add_fields(CLI::App& app, ask::question& q, ask::field_group group,
-                std::initializer_list<std::string_view> left_out) {
+                const std::vector<std::string_view>& left_out) {
   for (const auto& f : ask::fields()) {
     if (f.group == group && std::find(left_out.begin(), left_out.end(), f.name) == left_out.end())
       add_field(app, q, f);

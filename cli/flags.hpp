@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +45,7 @@ void add_field(CLI::App& app, Question& q, const ask::field_of<Question>& f) {
 
 /// A flag for each field of the group but those left out.
 void add_fields(CLI::App&, ask::question&, ask::field_group,
-                std::initializer_list<std::string_view> left_out = {});
+                const std::vector<std::string_view>& left_out = {});
 
 /// All that one prediction needs.
 void add_prediction(CLI::App&, ask::question&);

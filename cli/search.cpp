@@ -57,10 +57,9 @@ void add_search(CLI::App& app) {
   auto* command = app.add_subcommand(
       "search", "a schedule better than all published ones, and how far from the limit");
   add_cluster(*command, flags->question);
-  add_fields(*command, flags->question, ask::field_group::attention, {"pad"});
-  add_fields(*command, flags->question, ask::field_group::strategy,
-             {"schedule", "kv-order", "grid", "ulysses", "placement", "levels", "parts", "shares",
-              "schedule-file"});
+  const auto left_out = fields_left_to_search();
+  add_fields(*command, flags->question, ask::field_group::attention, left_out);
+  add_fields(*command, flags->question, ask::field_group::strategy, left_out);
   flags->output.add_to(*command);
   command->add_option("--seed", flags->seed, "the same seed finds the same schedule")
       ->capture_default_str();

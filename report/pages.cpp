@@ -22,6 +22,7 @@ page head(const char* what, const cluster& c, const prediction& p) {
                     {"strategy", strategy_of(p)},
                     {"time", fmt::format("{} [{} to {}]", to_string(p.time), to_string(p.low),
                                          to_string(p.high))},
+                    {"limit", limit_of(p)},
                     {"bound by", bound_by(p.bottleneck)},
                     {"rate", fmt::format("{} a device", to_string(p.rate_per_device))},
                     {"sent", fmt::format("{} a rank at most", to_string(p.most_bytes_sent))},
@@ -48,6 +49,12 @@ page page_of(const cluster& c, ask::predicted_run& run) {
   made.sections.back().title = "Time";
   add_details(made, c, run.passes());
   made.sections.push_back(memory(p, c.device.memory));
+  return made;
+}
+
+page page_so_far(const cluster& c, const std::vector<prediction>& ranked) {
+  auto made = head("Plan so far", c, ranked.front());
+  made.sections.push_back(ranking(ranked));
   return made;
 }
 

@@ -11,6 +11,9 @@ namespace attnsim::report {
 /// One strategy.
 page page_of(const cluster&, ask::predicted_run&);
 
+/// The candidates that are known while a plan is worked out, best first.
+page page_so_far(const cluster&, const std::vector<prediction>& ranked);
+
 /// Candidates with the best in detail.
 page page_of(const cluster&, const plan_result&);
 

@@ -155,8 +155,9 @@ section breakdown(const std::vector<recorded_pass>& passes) {
 section critical_rank(const std::vector<recorded_pass>& passes) {
   section s{.title = "Timeline of the critical rank",
             .note =
-                "The rank that ends last. Drag over a part to enlarge it; + and - zoom, page "
-                "keys move, Home shows all, arrow keys walk through the operations.",
+                "The rank that ends last. Drag over a part to enlarge it, or use the wheel on the "
+                "chart that has the focus, or two fingers; + and - zoom, page keys move, Home "
+                "shows all, arrow keys walk through the operations.",
             .rows = table({"stream", "operation", "count", "first start", "last end", "busy"})};
   const auto lanes = lanes_of(passes);
   const auto total = end_of(passes).value();

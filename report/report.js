@@ -100,6 +100,7 @@ var draw_charts = (() => {
       .attr("width", width - left - right).attr("height", bottom);
     const body = svg.append("g");
     let domain = [0, c.end];
+    const all = d3.scaleLinear().domain(domain).range([left, width - right]);
     const gap = w => w > 4 ? w - 0.5 : Math.max(w, 0.6);
     const draw = () => {
       const unit = unit_for(c.unit, domain[1]);
@@ -130,11 +131,26 @@ var draw_charts = (() => {
       axis(body, d3.axisBottom(x).tickSizeOuter(0), 0, bottom);
       axis_title(body, unit.name, width - right + 8, bottom + 18, "start");
     };
+    // A wheel enlarges the chart that has the focus (or any with Ctrl, as pinched touchpads say), so that a page still scrolls;
+    // two fingers enlarge it, one moves what is enlarged.
+    const event_of = given => d3.event || given;  // version 5 has it there
+    const is_enlarged = () => domain[1] - domain[0] < 0.999 * c.end;
+    const zooming = d3.zoom().extent([[left, 0], [width - right, bottom]]).translateExtent([[left, 0], [width - right, bottom]])
+      .scaleExtent([1, 1e5])
+      .filter(given => {
+        const e = event_of(given);
+        if (e.type === "wheel") return e.ctrlKey || document.activeElement === svg.node();
+        return e.type.startsWith("touch") && (e.touches.length > 1 || is_enlarged());
+      })
+      .on("zoom", given => {
+        domain = event_of(given).transform.rescaleX(all).domain();
+        draw();
+      });
+    svg.call(zooming).on("dblclick.zoom", null).style("touch-action", "pan-x pan-y");
     const show = (from, to) => {
       const span = Math.min(Math.max(to - from, c.end * 1e-5), c.end);
-      const start = Math.min(Math.max(from, 0), c.end - span);
-      domain = [start, start + span];
-      draw();
+      const start = Math.min(Math.max(from, 0), c.end - span), scale = c.end / span;
+      svg.call(zooming.transform, d3.zoomIdentity.translate(left - scale * all(start), 0).scale(scale));
     };
     const zoom = factor => {
       const middle = (domain[0] + domain[1]) / 2, half = (domain[1] - domain[0]) / 2 * factor;

@@ -143,6 +143,12 @@ nlohmann::ordered_json to_json(const prediction& p) {
   return all;
 }
 
+std::string limit_of(const prediction& p) {
+  if (p.limit.time <= seconds()) return "";
+  return fmt::format("{:.2f} x {}, bound by {}", p.time / p.limit.time, to_string(p.limit.time),
+                     p.limit.bound_by);
+}
+
 std::string to_table(const prediction& p) {
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -153,9 +159,7 @@ std::string to_table(const prediction& p) {
   line("strategy", strategy_of(p));
   line("time",
        fmt::format("{}  [{} to {}]", to_string(p.time), to_string(p.low), to_string(p.high)));
-  if (p.limit.time > seconds())
-    line("limit", fmt::format("{:.2f} x {}, bound by {}", p.time / p.limit.time,
-                              to_string(p.limit.time), p.limit.bound_by));
+  if (const auto limit = limit_of(p); !limit.empty()) line("limit", limit);
   for (const auto& one : p.passes) {
     line(fmt::format("  {}", name_of(one.pass)),
          fmt::format("{}: compute {}, exposed communication {}", to_string(one.time),

@@ -24,6 +24,9 @@ std::string problem_of(const attention&);
 /// "network node0.nic0->leaf0 (83 %)".
 std::string bound_by(const bottleneck&);
 
+/// "1.42 x 12.3 ms, bound by the links of node0 to node3 (leaf to spine)"; empty without a limit.
+std::string limit_of(const prediction&);
+
 /// The object of the command line's contract: all figures (ask/figures.hpp), and the problem.
 nlohmann::ordered_json to_json(const prediction&);
 /// What was asked: the figures of the problem, and the pass.

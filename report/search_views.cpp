@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "ask/predicted_run.hpp"
+#include "report/candidates.hpp"
+#include "report/pages.hpp"
 #include "report/results.hpp"
 
 namespace attnsim::report {
@@ -46,6 +49,16 @@ std::string to_table(const search_result& r) {
 
 std::string to_csv(const search_result& r) {
   return to_csv(ranked(r));
+}
+
+page page_of(const cluster& c, const search_result& r) {
+  ask::predicted_run found(c, r.found);
+  auto made = page_of(c, found);
+  made.title = "Search: " + made.title.substr(made.title.find(": ") + 2);
+  made.answer = fmt::format("{}: {}", made.answer, why_it_wins(r));
+  made.result = to_json(r);
+  made.sections.front() = ranking(ranked(r));
+  return made;
 }
 
 }  // namespace attnsim::report

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ask/search.hpp"
+#include "report/page.hpp"
 
 namespace attnsim::report {
 
@@ -13,6 +14,8 @@ nlohmann::ordered_json to_json(const search_result&);
 /// Both schedules ranked, what was found in full, and why it wins.
 std::string to_table(const search_result&);
 std::string to_csv(const search_result&);
+/// What was found in detail, beside the best published one.
+page page_of(const cluster&, const search_result&);
 
 /// "19.3 % faster: exposed communication 4.1 ms instead of 9.8 ms".
 std::string why_it_wins(const search_result&);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/chart.hpp"
 #include "report/csv.hpp"
 #include "report/figure_views.hpp"
 #include "report/table.hpp"
@@ -56,19 +57,68 @@ std::string time_rows(const ask::step_answer& a) {
   return text;
 }
 
+struct kind_of_memory {
+  const char* name;
+  double bytes;
+};
+
+/// Those that there are.
+std::vector<kind_of_memory> kinds_of(const step_memory& m) {
+  std::vector<kind_of_memory> kinds{{"parameters", m.parameters}, {"gradients", m.gradients},
+                                    {"optimizer", m.optimizer},   {"activations", m.activations},
+                                    {"buffers", m.buffers},       {"workspace", m.workspace}};
+  std::erase_if(kinds, [](const auto& kind) { return kind.bytes <= 0; });
+  return kinds;
+}
+
 std::string memory_rows(const ask::step_answer& a) {
-  const auto& m = a.memory;
-  const std::pair<const char*, double> kinds[] = {
-      {"parameters", m.parameters},   {"gradients", m.gradients}, {"optimizer", m.optimizer},
-      {"activations", m.activations}, {"buffers", m.buffers},     {"workspace", m.workspace}};
   std::string text;
-  for (const auto& [kind, bytes] : kinds) {
-    if (bytes <= 0) continue;
-    const double share = bytes / m.total();
+  for (const auto& [kind, bytes] : kinds_of(a.memory)) {
+    const double share = bytes / a.memory.total();
     text += fmt::format("  {:<16} {:>10} {:>7}  {}\n", kind, bytes_text(bytes), percent(share),
                         share_bar(share));
   }
   return text;
+}
+
+section bars_of(const char* title, const std::string& note, const char* unit, const char* name) {
+  return {.title = title,
+          .note = note,
+          .chart = {{"kind", "bars"},
+                    {"unit", unit},
+                    {"series", {series(name, colour::compute)}},
+                    {"rows", json::array()}},
+          .drawing = {},
+          .rows = table({"", name, "share"})};
+}
+
+void add_bar(section& s, const std::string& label, double value, const std::string& text,
+             double share) {
+  s.chart["rows"].push_back({{"label", label}, {"values", {value}}, {"total", value}});
+  s.rows.add({label, text, percent(share)});
+}
+
+section time_of(const ask::step_answer& a) {
+  auto s = bars_of("Where the time goes",
+                   "Of the pipeline rank that is busy longest; the parts add up to the step.", "s",
+                   "time");
+  for (int i = 0; i < ask::step_parts; ++i) {
+    const auto part = static_cast<ask::step_part>(i);
+    const double time = a.part(part);
+    if (time > 0) add_bar(s, words_of(part), time, to_string(seconds(time)), time / a.time.value());
+  }
+  return s;
+}
+
+section memory_of(const cluster& c, const ask::step_answer& a) {
+  auto s = bars_of("Memory",
+                   fmt::format("{} on pipeline rank {}, which holds most.",
+                               bytes_text(a.memory.total()), a.memory_rank),
+                   "B", "memory");
+  for (const auto& [kind, bytes] : kinds_of(a.memory))
+    add_bar(s, kind, bytes, bytes_text(bytes), bytes / a.memory.total());
+  s.chart["limit"] = {{"name", "device memory"}, {"value", c.device.memory.value()}};
+  return s;
 }
 
 }  // namespace
@@ -123,6 +173,34 @@ std::string to_csv(const ask::step_answer& a) {
     values.push_back(std::move(text));
   }
   return csv_line(names) + "\n" + csv_line(values) + "\n";
+}
+
+page page_of(const cluster& c, const ask::step_answer& a) {
+  const bool trains = a.task == ask::step_task::train;
+  const auto& faster = a.speedup_of_attention;
+  return {
+      .title = fmt::format("{} of {} on {}", trains ? "Step" : "Prefill", a.model, a.cluster),
+      .answer = fmt::format("{}: {}, {:.4g} tokens/s a device", degrees_of(a), to_string(a.time),
+                            a.tokens_a_second),
+      .facts = {{"batch", fmt::format("{} sequences of {} tokens, {} micro-batches of {}",
+                                      a.global_batch, a.sequence, a.micro_batches, a.micro_batch)},
+                {"attention", fmt::format("{} {}x{}, {} a layer and micro-batch",
+                                          a.attention.chosen.schedule, a.attention.chosen.rows,
+                                          a.attention.chosen.cols, to_string(a.attention.time))},
+                {"time", fmt::format("{} [{} to {}]", to_string(a.time), to_string(a.low),
+                                     to_string(a.high))},
+                {"model rate", fmt::format("{} a device, {} of the bf16 peak",
+                                           to_string(a.model_rate), percent(a.utilisation))},
+                {"bound by",
+                 fmt::format("{} ({})", a.bottleneck.kind, percent(a.bottleneck.share))},
+                {"attention faster", fmt::format("twice: {:.2f}x the step; four times: {:.2f}x; "
+                                                 "free: {:.2f}x",
+                                                 faster[0], faster[1], faster[2])},
+                {"memory", fmt::format("{} of {}", bytes_text(a.memory.total()),
+                                       to_string(c.device.memory))}},
+      .warnings = a.warnings,
+      .sections = {time_of(a), memory_of(c, a)},
+      .result = to_json(a)};
 }
 
 std::string to_table(const ask::step_plan& plan) {

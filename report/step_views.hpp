@@ -8,6 +8,7 @@
 #include "ask/step_figures.hpp"
 #include "ask/step_plan.hpp"
 #include "ask/step_settings.hpp"
+#include "report/page.hpp"
 
 namespace attnsim::report {
 
@@ -18,6 +19,7 @@ std::string degrees_of(const ask::step_answer&);
 std::string to_table(const ask::step_answer&);
 nlohmann::ordered_json to_json(const ask::step_answer&);
 std::string to_csv(const ask::step_answer&);
+page page_of(const cluster&, const ask::step_answer&);
 
 /// The ranking; what was ruled out and why stands below the table, and in JSON.
 std::string to_table(const ask::step_plan&);

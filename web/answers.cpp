@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,6 +12,9 @@
 #include "ask/grid_map.hpp"
 #include "ask/predicted_run.hpp"
 #include "ask/question.hpp"
+#include "ask/schedule_file.hpp"
+#include "ask/search.hpp"
+#include "ask/step.hpp"
 #include "ask/what_if.hpp"
 #include "formats/cluster_file.hpp"
 #include "formats/drawing.hpp"
@@ -26,6 +30,8 @@
 #include "report/grid_map_views.hpp"
 #include "report/pages.hpp"
 #include "report/results.hpp"
+#include "report/search_views.hpp"
+#include "report/step_views.hpp"
 #include "report/what_if_views.hpp"
 
 namespace attnsim::web {
@@ -35,6 +41,10 @@ using json = nlohmann::ordered_json;
 
 std::string text_at(const json& request, const char* key, const std::string& otherwise = "") {
   return request.value(key, otherwise);
+}
+
+std::string written(const json& answer) {
+  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::vector<std::string> names_at(const json& request, const char* key) {
@@ -59,15 +69,31 @@ void write_files(const json& request) {
   }
 }
 
+template <typename Question, typename Find>
+void read_fields(Question& q, const json& request, Find find) {
+  const auto fields = map_at(request, "fields");
+  for (const auto& [name, given] : fields.items()) {
+    const auto* field = find(name);
+    if (field == nullptr) throw input_error(location{name, ""}, "unknown field");
+    for (const auto& one : given.is_array() ? given : json::array({given}))
+      ask::set(q, *field, one.template get<std::string>());
+  }
+}
+
 ask::question question_of(const json& request) {
   ask::question q;
   ask::set_key(q, "cluster", text_at(request, "cluster"));
-  const auto fields = map_at(request, "fields");
-  for (const auto& [name, given] : fields.items()) {
-    const auto* field = ask::find_field(name);
-    if (field == nullptr) throw input_error(location{name, ""}, "unknown field");
-    for (const auto& one : given.is_array() ? given : json::array({given}))
-      ask::set(q, *field, one.get<std::string>());
+  read_fields(q, request, ask::find_field);
+  return q;
+}
+
+ask::step_question step_of(const json& request) {
+  ask::step_question q;
+  ask::set_key(q.base, "cluster", text_at(request, "cluster"));
+  read_fields(q, request, ask::find_step_field);
+  for (const auto* name : {"model", "seq"}) {
+    if (ask::find_step_field(name)->write(q).empty())
+      throw input_error(asked(name), "", "a step needs it");
   }
   return q;
 }
@@ -77,11 +103,13 @@ json shown(const report::page& page) {
   return {{"result", data["result"]}, {"html", page.body()}, {"charts", data["charts"]}};
 }
 
-json table_of_fields() {
+template <typename Fields>
+json table_of(const Fields& fields, const std::vector<std::string_view>& left_out = {}) {
   static constexpr const char* groups[] = {"cluster", "attention", "strategy", "reading", "step"};
   static constexpr const char* forms[] = {"value", "switch", "list"};
   auto rows = json::array();
-  for (const auto& f : ask::fields()) {
+  for (const auto& f : fields) {
+    if (std::find(left_out.begin(), left_out.end(), f.name) != left_out.end()) continue;
     rows.push_back({{"name", f.name},
                     {"group", groups[static_cast<int>(f.group)]},
                     {"means", f.means},
@@ -93,26 +121,28 @@ json table_of_fields() {
   return rows;
 }
 
-json tables(const json&, const progress&) {
+json tables(const json&, const listener&) {
   auto importers = json::array(), schedules = json::array();
   for (const auto& i : formats::known_importers())
     importers.push_back(
         {{"name", i.name}, {"what", i.what}, {"assumes", i.assumes}, {"refuses", i.refuses}});
   for (const auto& a : algorithms())
     schedules.push_back({{"name", a.name}, {"summary", a.summary}, {"source", a.source}});
-  return {{"fields", table_of_fields()},
+  return {{"fields", table_of(ask::fields())},
+          {"step_fields", table_of(ask::step_fields())},
+          {"search_fields", table_of(ask::fields(), fields_left_to_search())},
           {"clusters", shipped_clusters()},
           {"importers", importers},
           {"schedules", schedules}};
 }
 
-json predict(const json& request, const progress& said) {
+json predict(const json& request, const listener& told) {
   const auto q = question_of(request);
   const auto c = ask::cluster_of(q);
   const bool views = request.value("views", false);
   ask::predicted_run run(q, c, views ? ask::recording::slowest : ask::recording::totals,
                          [&](auto done, auto wanted) {
-                           if (said) said(done, wanted);
+                           if (told.progress) told.progress(done, wanted);
                          });
   if (!views) return {{"result", report::to_json(run.prediction())}};
   auto all = shown(report::page_of(c, run));
@@ -135,12 +165,30 @@ json settings_for(const plan_result& plan) {
   return all;
 }
 
-json plan_all(const json& request, const progress& said) {
+/// The best of them.
+std::vector<prediction> top_of(std::vector<prediction> ranked, const json& request) {
+  const auto top = request.value("top", std::size_t{20});
+  if (ranked.size() > top) ranked.resize(top);
+  return ranked;
+}
+
+/// Tells a ranking when 1, 2, 4, 8, ... candidates are known.
+plan_preview ranking_so_far(const cluster& c, const json& request, const listener& told) {
+  if (!told.so_far || !request.value("views", false)) return {};
+  return [&, known = std::vector<prediction>()](const prediction& p) mutable {
+    known.push_back(p);
+    if ((known.size() & (known.size() - 1)) != 0) return;
+    const auto page = report::page_so_far(c, top_of(best_of_each(known), request));
+    told.so_far(written({{"html", page.body()}, {"charts", page.data()["charts"]}}));
+  };
+}
+
+json plan_all(const json& request, const listener& told) {
   const auto q = question_of(request);
   const auto c = ask::cluster_of(q);
-  auto result = plan(c, ask::plan_of(q, ask::ranks_of(q, c), names_at(request, "schedules")), said);
-  const auto top = request.value("top", std::size_t{20});
-  if (result.candidates.size() > top) result.candidates.resize(top);
+  auto result = plan(c, ask::plan_of(q, ask::ranks_of(q, c), names_at(request, "schedules")),
+                     told.progress, ranking_so_far(c, request, told));
+  result.candidates = top_of(std::move(result.candidates), request);
   if (!request.value("views", false)) return {{"result", report::to_json(result)}};
   auto all = shown(report::page_of(c, result));
   all["csv"] = report::to_csv(result);
@@ -152,7 +200,7 @@ json plan_all(const json& request, const progress& said) {
   return all;
 }
 
-json what_if(const json& request, const progress&) {
+json what_if(const json& request, const listener&) {
   const auto q = question_of(request);
   const auto varied =
       ask::answer(q, ask::parse_what_if(text_at(request, "vary")), names_at(request, "schedules"));
@@ -161,14 +209,44 @@ json what_if(const json& request, const progress&) {
   return all;
 }
 
-json map_grids(const json& request, const progress& said) {
+json map_grids(const json& request, const listener& told) {
   const auto q = question_of(request);
-  const auto map = ask::map_grids(q, ask::cluster_of(q), names_at(request, "schedules"), said);
+  const auto map =
+      ask::map_grids(q, ask::cluster_of(q), names_at(request, "schedules"), told.progress);
   if (map.fastest() == nullptr) throw infeasible("no grid runs that fits in memory");
   return shown(report::page_of(map));
 }
 
-json show_cluster(const json& request, const progress&) {
+json step(const json& request, const listener&) {
+  const auto q = step_of(request);
+  const auto c = ask::cluster_of(q.base);
+  const auto a = ask::answer(q, c);
+  if (!request.value("views", false)) return {{"result", report::to_json(a)}};
+  auto all = shown(report::page_of(c, a));
+  all["csv"] = report::to_csv(a);
+  return all;
+}
+
+json search(const json& request, const listener& told) {
+  const auto q = question_of(request);
+  const auto c = ask::cluster_of(q);
+  const auto r = search_schedules(c,
+                                  {.planned = ask::plan_of(q, ask::ranks_of(q, c), {}),
+                                   .evaluations = request.value("evaluations", std::size_t{2000})},
+                                  told.progress);
+  if (!request.value("views", false)) return {{"result", report::to_json(r)}};
+  auto all = shown(report::page_of(c, r));
+  all["csv"] = report::to_csv(r);
+  all["schedule"] = ask::schedule_file_of(
+      r.found.chosen, {.asked = fmt::format("{} {}", q.cluster, ask::written(q, {})),
+                       .seed = static_cast<std::int64_t>(r.seed),
+                       .evaluated = static_cast<std::int64_t>(r.evaluated),
+                       .time = r.found.time,
+                       .limit = r.found.limit.time});
+  return all;
+}
+
+json show_cluster(const json& request, const listener&) {
   const auto q = question_of(request);
   const auto c = ask::cluster_of(q);
   json all{{"name", c.name},
@@ -202,7 +280,7 @@ formats::settings settings_of(const json& request) {
   return given;
 }
 
-json import_files(const json& request, const progress&) {
+json import_files(const json& request, const listener&) {
   const auto given = settings_of(request);
   const auto files = map_at(request, "files");
   std::vector<formats::topology> read;
@@ -222,18 +300,19 @@ json import_files(const json& request, const progress&) {
 
 struct kind {
   std::string_view name;
-  json (*answer)(const json& request, const progress&);
+  json (*answer)(const json& request, const listener&);
 };
-constexpr kind kinds[] = {{"tables", tables},      {"predict", predict}, {"plan", plan_all},
-                          {"what-if", what_if},    {"grids", map_grids}, {"cluster", show_cluster},
-                          {"import", import_files}};
+constexpr kind kinds[] = {
+    {"tables", tables},   {"predict", predict},      {"plan", plan_all},
+    {"what-if", what_if}, {"grids", map_grids},      {"step", step},
+    {"search", search},   {"cluster", show_cluster}, {"import", import_files}};
 
-json answer_to(const json& request, const progress& said) {
+json answer_to(const json& request, const listener& told) {
   const auto asked_for = text_at(request, "ask");
   for (const auto& k : kinds) {
     if (k.name != asked_for) continue;
     write_files(request);
-    return k.answer(request, said);
+    return k.answer(request, told);
   }
   throw input_error(asked("ask"), asked_for, expected_one_of(asked_for, names_in(kinds)));
 }
@@ -242,9 +321,9 @@ json error(int exit, const std::string& field, const std::string& message) {
   return {{"error", {{"exit", exit}, {"field", field}, {"message", printable(message)}}}};
 }
 
-json answer_or_error(const std::string& request, const progress& said) {
+json answer_or_error(const std::string& request, const listener& told) {
   try {
-    return answer_to(json::parse(request), said);
+    return answer_to(json::parse(request), told);
   } catch (const input_error& e) {
     return error(2, e.field(), e.what());
   } catch (const infeasible& e) {
@@ -256,8 +335,8 @@ json answer_or_error(const std::string& request, const progress& said) {
 
 }  // namespace
 
-std::string answer(const std::string& request, const progress& said) {
-  return answer_or_error(request, said).dump(-1, ' ', false, json::error_handler_t::replace);
+std::string answer(const std::string& request, const listener& told) {
+  return written(answer_or_error(request, told));
 }
 
 }  // namespace attnsim::web

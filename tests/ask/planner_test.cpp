@@ -153,5 +153,19 @@ TEST(planner, a_slow_host_decides) {
   EXPECT_LT(second.time, seconds(3.1));
 }
 
+TEST(planner, tells_the_candidates_that_it_ranks) {
+  const auto c = read_cluster("dgx-h100", {.nodes = 1});
+  const plan_request request{.problem = {.heads = 32, .kv_heads = 8, .sequence = 65536},
+                             .ranks = 8,
+                             .schedules = {"ring", "mesh", "ulysses"}};
+  std::vector<prediction> told;
+  const auto result = plan(c, request, {}, [&](const prediction& p) { told.push_back(p); });
+  EXPECT_GE(told.size(), result.candidates.size());
+  const auto ranked = best_of_each(told);
+  ASSERT_EQ(ranked.size(), result.candidates.size());
+  for (std::size_t i = 0; i < ranked.size(); ++i)
+    EXPECT_EQ(ranked[i].time, result.candidates[i].time) << i;
+}
+
 }  // namespace planner_test
 }  // namespace attnsim

@@ -8,7 +8,7 @@ const wasmBinary = fs.readFileSync(`${folder}/attnsim.wasm`);
 require(`${folder}/attnsim.js`)({wasmBinary}).then(module => {
   for (const line of fs.readFileSync(0, "utf8").split("\n").filter(Boolean)) {
     const from = performance.now();
-    const answer = JSON.parse(module.answer(line, () => {}));
+    const answer = JSON.parse(module.answer(line, () => {}, () => {}));
     answer.milliseconds = performance.now() - from;
     fs.writeSync(1, `${JSON.stringify(answer)}\n`);
   }

@@ -34,7 +34,7 @@ const small = "#ask=plan&cluster=pcie-8&seq=64K&heads=16&schedules=ring,ulysses,
 const one = "#ask=predict&cluster=pcie-8&seq=64K&heads=16&schedule=ring";
 
 /// A page whose console stays empty and that asks no other host, after its first answer or error.
-async function open(fragment, width = 1300, prepare = () => {}) {
+async function open(fragment, width = 1300, prepare = () => {}, screen = {}) {
   const page = await browser.newPage();
   await page.evaluateOnNewDocument(prepare);
   page.setDefaultTimeout(60000);
@@ -44,7 +44,7 @@ async function open(fragment, width = 1300, prepare = () => {}) {
   page.on("request", request => {
     if (!request.url().startsWith(address) && !/^(data|blob):/.test(request.url())) page.said.push(`asked ${request.url()}`);
   });
-  await page.setViewport({width, height: 900});
+  await page.setViewport({width, height: 900, ...screen});
   await page.goto(address + fragment);
   await page.waitForFunction(() => document.body.dataset.answers || document.querySelector("#error:not([hidden])"));
   return page;
@@ -118,6 +118,96 @@ test("a timeline is enlarged and moved by keys", async () => {
   assert.notEqual(seen[3], seen[2]);
   assert.equal(seen[4], seen[2]);
   assert.equal(seen[5], seen[0]);
+  await close(page);
+});
+
+/// What a timeline draws, as its marks say it.
+const timeline = "#answer section:nth-of-type(3) svg";
+const drawn = page => page.$$eval(`${timeline} .mark title`, titles => titles.map(t => t.textContent));
+
+test("a timeline that has the focus is enlarged by the wheel; else the page scrolls", async () => {
+  const page = await open(one);
+  await page.$eval(timeline, svg => svg.scrollIntoView({block: "center"}));
+  const box = await (await page.$(timeline)).boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const all = (await drawn(page)).length;
+  await page.mouse.wheel({deltaY: -400});
+  assert.equal((await drawn(page)).length, all);
+  await page.$eval(timeline, svg => { svg.scrollIntoView({block: "center"}); svg.focus({preventScroll: true}); });
+  const from = await page.evaluate(() => window.scrollY);
+  for (let i = 0; i < 3; ++i) await page.mouse.wheel({deltaY: -400});
+  await page.waitForFunction((selector, most) => document.querySelectorAll(`${selector} .mark`).length < most, {}, timeline, all);
+  assert.equal(await page.evaluate(() => window.scrollY), from);
+  await page.keyboard.press("Home");
+  assert.equal((await drawn(page)).length, all);
+  await close(page);
+});
+
+test("two fingers enlarge a timeline, one moves it", async () => {
+  const page = await open(one, 390, () => {}, {hasTouch: true});
+  await page.$eval(timeline, svg => svg.scrollIntoView({block: "center"}));
+  const box = await (await page.$(timeline)).boundingBox();
+  const cdp = await page.createCDPSession(), y = box.y + box.height / 2, middle = 200;
+  const touch = (type, ...xs) => cdp.send("Input.dispatchTouchEvent", {type, touchPoints: xs.map((x, id) => ({x, y, id}))});
+  const all = await drawn(page);
+  await touch("touchStart", middle);
+  await touch("touchMove", middle - 30);
+  await touch("touchEnd");
+  assert.deepEqual(await drawn(page), all);
+  await touch("touchStart", middle - 10, middle + 10);
+  for (const apart of [30, 60, 90]) await touch("touchMove", middle - apart, middle + apart);
+  await touch("touchEnd");
+  const some = await drawn(page);
+  assert.ok(some.length < all.length, `${some.length} of ${all.length}`);
+  await touch("touchStart", middle);
+  for (const by of [30, 60, 90]) await touch("touchMove", middle - by);
+  await touch("touchEnd");
+  assert.notDeepEqual(await drawn(page), some);
+  await close(page);
+});
+
+test("a ranking is shown while the plan is worked out", async () => {
+  const page = await open(one);
+  await page.evaluate(() => { location.hash = "#ask=plan&cluster=dgx-h100&nodes=2&seq=256K&heads=64&kv-heads=8"; });
+  await page.waitForFunction(() => document.body.dataset.soFar >= 2);
+  const [title, busy] = await page.$eval("#answer", answer => [answer.querySelector("h1").textContent, answer.getAttribute("aria-busy")]);
+  assert.match(title, /^Plan( so far)?: attention on dgx-h100, 16 ranks$/);
+  assert.equal(busy, String(title.startsWith("Plan so far")));
+  await answered(page, 2);
+  assert.match(await text(page, "#answer h1"), /^Plan: attention on dgx-h100, 16 ranks$/);
+  await close(page);
+});
+
+const answer_of = command => JSON.parse(execFileSync(process.env.PROGRAM,
+  [...command.split(" ").slice(1), "--quiet", "--format", "json"]));
+
+test("a whole step is asked by its own fields", async () => {
+  const page = await open("#ask=step&cluster=dgx-h100&nodes=1&model=llama3-8b&seq=8K&shard=parameters&recompute=selective");
+  assert.match(await text(page, "#answer h1"), /^Step of llama3-8b on dgx-h100$/);
+  assert.equal((await page.$$("#answer section")).length, 2);
+  const [command, python] = await page.$$eval("#more pre", all => all.map(pre => pre.textContent));
+  assert.equal(command, "attnsim step dgx-h100 --nodes 1 --model llama3-8b --seq 8K --shard parameters --recompute selective");
+  assert.match(python, /^print\(attnsim\.step\(cluster, model="llama3-8b", seq="8K", shard="parameters", recompute="selective"\)\)$/m);
+  const [, value, unit] = /: ([\d.]+) (s|ms), /.exec(await text(page, "#answer .answer"));
+  assert.equal(Number(value), Number((answer_of(command).step_time_s * (unit === "ms" ? 1e3 : 1)).toPrecision(4)));
+  await set(page, "#field-tp", "3");
+  await page.click("#ask");
+  await page.waitForSelector("#error:not([hidden])");
+  assert.ok(await page.$eval("#field-tp", input => input.closest(".field").classList.contains("invalid")));
+  await page.click("input[name=ask][value=predict]");
+  await answered(page, 2);
+  assert.match(await text(page, "#answer h1"), /^Prediction: attention on dgx-h100, 8 ranks$/);
+  assert.equal(await page.$("#field-cp"), null);
+  await close(page);
+});
+
+test("a search finds what the command line finds", async () => {
+  const page = await open("#ask=search&cluster=pcie-8&seq=16K&heads=16&pass=forward");
+  assert.match(await text(page, "#answer h1"), /^Search: attention on pcie-8, 8 ranks$/);
+  assert.equal(await page.$("#field-grid"), null);
+  const command = await text(page, "#more pre"), found = answer_of(command).found;
+  assert.equal(command, "attnsim search pcie-8 --seq 16K --heads 16 --pass forward --evaluations 200");
+  assert.ok((await text(page, "#answer .answer")).startsWith(`${found.schedule} `));
   await close(page);
 });
 

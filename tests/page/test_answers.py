@@ -23,6 +23,9 @@ SHIPPED = [
     "predict p5 --nodes 4 --seq 256K --heads 64 --kv-heads 8 --schedule attention2d --grid 4x8 --set 'nics.bandwidth=800 Gb/s'",
     "plan dgx-h100 --nodes 2 --seq 256K --heads 64 --kv-heads 8 --top 3",
     "plan pcie-8 --seq 64K --model llama3-8b --pass forward --schedules ring,ulysses",
+    "step dgx-h100 --nodes 1 --model llama3-8b --seq 8K --micro-batch 2 --shard parameters --recompute selective",
+    "step dgx-h100 --nodes 4 --model llama2-7b --seq 256K --tp 4 --cp 8 --dtype fp8-linear --shard optimizer",
+    "search pcie-8 --seq 16K --heads 16 --pass forward --evaluations 60",
 ]
 REFUSED = [
     "predict nd-h100-v5 --seq 1M --heads 0 --schedule ring",
@@ -32,6 +35,7 @@ REFUSED = [
     "predict dgx-h100 --seq 1M --heads 30 --schedule ulysses",
     "predict dgx-h100 --seq 64M --heads 128 --batch 64 --schedule allgather",
     "plan dgx-h100 --seq 100 --heads 3 --kv-heads 2",
+    "step dgx-h100 --model llama3-8b --seq 8K --tp 3",
 ]
 
 
@@ -50,8 +54,8 @@ def request_of(question):
     for flag in flags:
         value = next(flags)
         name = flag.removeprefix("--")
-        if name == "top":
-            request["top"] = int(value)
+        if name in ("top", "evaluations"):
+            request[name] = int(value)
         elif name == "schedules":
             request["schedules"] = value
         else:

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "report/results.hpp"
+#include "report/search_views.hpp"
 #include "tests/report/page_data.hpp"
 #include "tests/ring_on_star.hpp"
 
@@ -44,6 +45,25 @@ TEST(page_of, a_plan_ranks_its_candidates) {
   EXPECT_EQ(page.result, to_json(plan));
   EXPECT_EQ(page.sections.front().chart["rows"][1]["total"], 2 * first.time.value());
   EXPECT_EQ(page.sections.back().title, "Crossovers");
+}
+
+TEST(page_so_far, ranks_what_is_known) {
+  const auto c = star(4);
+  const auto page = page_so_far(c, {predict(c, problem(4), ring(4), 4, pass_kind::forward)});
+  EXPECT_EQ(page.title, "Plan so far: attention on star, 4 ranks");
+  EXPECT_EQ(page.sections.size(), 1u);
+}
+
+TEST(page_of, a_search_has_the_best_published_beside_what_was_found) {
+  const auto c = star(4);
+  search_result r{.found = predict(c, problem(4), ring(4), 4, pass_kind::forward)};
+  r.published = {r.found};
+  r.published.front().time = 2 * r.found.time;
+  const auto page = page_of(c, r);
+  EXPECT_EQ(page.title, "Search: attention on star, 4 ranks");
+  EXPECT_THAT(page.answer, HasSubstr("100.0 % faster than ring 4x1"));
+  EXPECT_EQ(page.result, to_json(r));
+  EXPECT_EQ(page.sections.front().chart["rows"][1]["total"], 2 * r.found.time.value());
 }
 
 }  // namespace pages_test

@@ -22,6 +22,23 @@ ask::step_answer one_answer() {
   return a;
 }
 
+TEST(step_views, a_page_has_a_bar_for_each_part_and_kind) {
+  cluster c;
+  c.device.memory = byte_count(std::int64_t{4} << 30);
+  const auto page = page_of(c, one_answer());
+  EXPECT_EQ(page.title, "Step of m on c");
+  EXPECT_EQ(page.result, to_json(one_answer()));
+  ASSERT_EQ(page.sections.size(), 2u);
+  const auto& time = page.sections[0].chart["rows"];
+  ASSERT_EQ(time.size(), 2u);
+  EXPECT_EQ(time[0]["label"], "attention");
+  EXPECT_EQ(time[0]["total"], 1.5);
+  EXPECT_EQ(time[1]["label"], "data exchange");
+  const auto& memory = page.sections[1].chart;
+  EXPECT_EQ(memory["rows"][0]["total"], 1 << 30);
+  EXPECT_EQ(memory["limit"]["value"], std::int64_t{4} << 30);
+}
+
 TEST(step_views, show_where_the_time_goes) {
   const auto text = to_table(one_answer());
   EXPECT_THAT(text,

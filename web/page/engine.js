@@ -1,9 +1,9 @@
 // The simulator, running beside the page. One request is answered at a time; cancel() ends it at once.
 //
 //   const engine = new Engine();
-//   const answer = await engine.ask({ask: "plan", cluster: "p5", fields: {seq: "1M"}}, (done, wanted) => ...);
+//   const answer = await engine.ask({ask: "plan", cluster: "p5", fields: {seq: "1M"}}, (done, wanted) => ..., so_far => ...);
 //
-// An answer is what web/answers.hpp says. A request that is cancelled is answered by null.
+// An answer is what web/answers.hpp says, one so far, too. A request that is cancelled is answered by null.
 async function compile(url) {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url}: ${response.status} ${response.statusText}`);
@@ -16,12 +16,12 @@ export class Engine {
   #waiting = new Map();
   #last = 0;
 
-  async ask(request, progress = () => {}) {
+  async ask(request, progress = () => {}, so_far = () => {}) {
     const wasm = await this.#wasm;
     this.#worker ??= this.#start(wasm);
     const id = ++this.#last;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, {resolve, reject, progress});
+      this.#waiting.set(id, {resolve, reject, progress, so_far});
       this.#worker.postMessage({id, request});
     });
   }
@@ -47,8 +47,9 @@ export class Engine {
   #start(wasm) {
     const worker = new Worker("worker.js");
     worker.onmessage = ({data}) => {
-      const {resolve, progress} = this.#waiting.get(data.id);
+      const {resolve, progress, so_far} = this.#waiting.get(data.id);
       if (data.failed) return this.#fail(data.failed);
+      if (data.so_far) return so_far(data.so_far);
       if (!data.answer) return progress(data.done, data.wanted);
       this.#waiting.delete(data.id);
       resolve(data.answer);

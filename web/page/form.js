@@ -1,13 +1,14 @@
-// The controls, made from the table of a question's fields: those of most questions first, the others folded away.
+// The controls, made from the table of the fields that what is asked has: those of most questions first, the others folded away.
 //
-//   const form = new Form(by_id("question"), tables, changed);   // changed(question, live): live: by a slider
+//   const form = new Form(by_id("question"), tables, below_cluster, changed);   // changed(question, live): live: by a slider
 //   form.show(question)
 import {element} from "./elements.js";
 import {own_cluster, own_model} from "./question.js";
 
-const usual_fields = ["nodes", "seq", "model", "heads", "kv-heads", "head-dim", "mask", "pass"];
+const usual_fields = ["nodes", "seq", "model", "heads", "kv-heads", "head-dim", "mask", "pass",
+  "task", "global-batch", "micro-batch", "tp", "cp", "pp", "dp", "recompute", "shard"];
 const own_text = {cluster: own_cluster, model: own_model};
-const titles = {cluster: "Cluster", attention: "Attention", strategy: "Strategy", reading: "Reading"};
+const titles = {cluster: "Cluster", attention: "Attention", strategy: "Strategy", reading: "Reading", step: "Step"};
 
 const powers = (from, to) => {
   const steps = [];
@@ -22,6 +23,7 @@ const sliders = [
 ];
 const modes = [
   ["plan", "Rank all strategies"], ["predict", "One strategy"], ["what-if", "Vary one value"], ["grids", "Map of grids"],
+  ["search", "Search for a better one"], ["step", "A whole step"],
 ];
 
 export class Form {
@@ -29,23 +31,40 @@ export class Form {
   #controls = new Map();
   #rows = new Map();
 
-  constructor(root, tables, changed) {
+  #body = element("div");
+  #fields = null;
+
+  /// `below_cluster` is an element that stands with the cluster's fields.
+  constructor(root, tables, below_cluster, changed) {
     this.root = root;
-    this.fields = tables.fields;
+    this.tables = tables;
+    this.below_cluster = below_cluster;
     this.changed = live => changed(structuredClone(this.#question), live);
-    const of = group => tables.fields.filter(f => f.group === group);
-    root.replaceChildren(
-      this.#mode(),
-      this.#sliders(),
-      this.#group("cluster", of("cluster"), this.#cluster(tables.clusters)),
-      this.#group("attention", of("attention")),
-      this.#strategies(tables.schedules, of("strategy"), of("reading")),
-      element("p", {}, element("button", {class: "main", id: "ask"}, "Answer")));
+    root.replaceChildren(this.#mode(), this.#body, element("p", {}, element("button", {class: "main", id: "ask"}, "Answer")));
     root.addEventListener("submit", event => { event.preventDefault(); this.changed(false); });
+  }
+
+  /// The controls of a table of fields.
+  #build(fields) {
+    const mode = this.#controls.get("ask");
+    this.#controls = new Map([["ask", mode]]);
+    this.#rows = new Map();
+    this.#fields = fields;
+    const of = group => fields.filter(f => f.group === group);
+    const cluster = this.#group("cluster", of("cluster"), this.#cluster(this.tables.clusters));
+    cluster.append(this.below_cluster);
+    this.#body.replaceChildren(...[
+      this.#sliders(),
+      cluster,
+      of("step").length ? this.#group("step", of("step")) : null,
+      this.#group("attention", of("attention")),
+      this.#strategies(this.tables.schedules, of("strategy"), of("reading")),
+    ].filter(Boolean));
   }
 
   show(question) {
     this.#question = structuredClone(question);
+    if (this.tables.of(question.ask) !== this.#fields) this.#build(this.tables.of(question.ask));
     for (const put of this.#controls.values()) put();
     this.point_at(null);
   }
@@ -69,7 +88,16 @@ export class Form {
   }
 
   #mode() {
-    const take = value => { this.#question.ask = value; this.changed(false); };
+    // What is given stays where it means the same: a step's tp and dtype are others than a layer's.
+    const take = value => {
+      const groups = fields => new Map(fields.map(f => [f.name, f.group]));
+      const before = groups(this.#fields), after = groups(this.tables.of(value));
+      const stays = ([name]) => after.has(name) && (name === "model" || after.get(name) === before.get(name));
+      const fields = Object.fromEntries(Object.entries(this.#question.fields).filter(stays));
+      if (value === "step") fields.model ??= "llama3-8b";
+      this.show({...this.#question, ask: value, fields});
+      this.changed(false);
+    };
     const buttons = modes.map(([value, name]) => element("label", {},
       element("input", {type: "radio", name: "ask", value, onchange: () => take(value)}), ` ${name}`));
     const vary = element("input", {id: "vary", placeholder: "seq=64K..4M",
@@ -87,7 +115,7 @@ export class Form {
   #group(group, fields, ...before) {
     const first = fields.filter(f => usual_fields.includes(f.name)), others = fields.filter(f => !usual_fields.includes(f.name));
     return element("fieldset", {}, element("legend", {}, titles[group]), ...before, ...first.map(f => this.#field(f)),
-      element("details", {}, element("summary", {}, `More of the ${group}`), ...others.map(f => this.#field(f))));
+      others.length ? element("details", {}, element("summary", {}, `More of the ${group}`), ...others.map(f => this.#field(f))) : null);
   }
 
   #field(f) {
@@ -196,9 +224,9 @@ export class Form {
     this.#controls.set("schedules", () => {
       const chosen = this.#question.schedules.split(",");
       for (const b of boxes) b.firstChild.checked = chosen.includes(b.firstChild.value);
-      const one = this.#question.ask === "predict";
-      only.hidden = one;
-      for (const row of first) row.hidden = !one;
+      const ranks = ["plan", "what-if", "grids"].includes(this.#question.ask);
+      only.hidden = !ranks;
+      for (const row of first) row.hidden = ranks;
     });
     return element("fieldset", {}, element("legend", {}, titles.strategy), only, ...first, own);
   }

@@ -51,7 +51,9 @@ async function ask(asked, live) {
   const from = performance.now();
   let answer;
   try {
-    answer = await engine.ask(request_of(asked), show_progress);
+    answer = await engine.ask(request_of(asked), show_progress, so_far => {
+      if (question === asked) show_so_far(so_far);
+    });
   } catch (error) {
     answer = {error: {message: error.message}};
   }
@@ -62,6 +64,12 @@ async function ask(asked, live) {
   if (answer.error) say("");
   else show(asked, answer, performance.now() - from);
   if (next && !same(next, asked)) ask(next, true);
+}
+
+function show_so_far(answer) {
+  show_report(by_id("answer"), answer);
+  by_id("more").replaceChildren();
+  document.body.dataset.soFar = Number(document.body.dataset.soFar ?? 0) + 1;  // tests wait for it
 }
 
 function show(asked, answer, milliseconds) {
@@ -85,7 +93,8 @@ function ask_about_cluster(asked) {
   clearTimeout(about);
   about = setTimeout(async () => {
     if (engine.busy) return;
-    const cluster = await engine.ask({...request_of(asked), ask: "cluster"});
+    const fields = Object.fromEntries(Object.entries(asked.fields).filter(([name]) => tables.groups.get(name) === "cluster"));
+    const cluster = await engine.ask({...request_of(asked), ask: "cluster", fields});
     if (!cluster || cluster.error || now.question !== asked) return;
     await show_cluster(by_id("more"), cluster);
     document.body.dataset.cluster = cluster.name;
@@ -124,13 +133,14 @@ function restore() {
 
 async function start() {
   tables = await engine.ask({ask: "tables"});
-  tables.switches = new Set(tables.fields.filter(f => f.form === "switch").map(f => f.name));
-  tables.lists = new Set(tables.fields.filter(f => f.form === "list").map(f => f.name));
+  tables.of = ask => ({step: tables.step_fields, search: tables.search_fields})[ask] ?? tables.fields;
+  const all_of = form => new Set([...tables.fields, ...tables.step_fields].filter(f => f.form === form).map(f => f.name));
+  tables.switches = all_of("switch");
+  tables.lists = all_of("list");
   tables.groups = new Map(tables.fields.map(f => [f.name, f.group]));
-  form = new Form(by_id("question"), tables, changed);
   const devices = tables.fields.find(f => f.name === "device").choices;
   editor = own_cluster_editor(tables.importers, devices, request => engine.ask(request), use_cluster);
-  by_id("cluster").closest("fieldset").append(editor.root);
+  form = new Form(by_id("question"), tables, editor.root, changed);
   by_id("cancel").addEventListener("click", () => { next = null; engine.cancel(); });
   window.addEventListener("hashchange", restore);
   restore();

@@ -3,6 +3,8 @@
 export const own_cluster = "own.yaml";
 export const own_model = "config.json";
 
+const evaluations = 200;  // of a search
+
 export const first_question = () => ({
   ask: "plan", cluster: "nd-h100-v5", schedules: "", vary: "", files: {},
   fields: {nodes: "8", seq: "1M", heads: "64", "kv-heads": "8", "head-dim": "128"},
@@ -39,10 +41,12 @@ function used_files({cluster, fields, files}) {
 
 export const request_of = question => ({
   ask: question.ask, cluster: question.cluster, fields: question.fields, schedules: question.schedules,
-  vary: question.vary, files: used_files(question), views: true, top: 20,
+  vary: question.vary, files: used_files(question), views: true, top: 20, evaluations,
 });
 
 const quoted = text => /^[\w.,:/+@%-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+const ranks = ask => ask === "plan" || ask === "what-if";
 
 /// The same on the command line. `switches` are the names of fields that take no value there.
 export function command_of(question, switches) {
@@ -50,10 +54,11 @@ export function command_of(question, switches) {
   if (ask === "grids") return null;
   const words = ["attnsim", ask === "what-if" ? "plan" : ask, quoted(cluster)];
   for (const [name, value] of Object.entries(fields)) {
-    if (ask !== "predict" && ["schedule", "by"].includes(name)) continue;
+    if (ranks(ask) && ["schedule", "by"].includes(name)) continue;
     for (const one of [value].flat()) words.push(`--${name}`, ...(switches.has(name) ? [] : [quoted(one)]));
   }
-  if (ask !== "predict" && schedules) words.push("--schedules", quoted(schedules));
+  if (ranks(ask) && schedules) words.push("--schedules", quoted(schedules));
+  if (ask === "search") words.push("--evaluations", evaluations);
   if (ask === "what-if") words.push("--what-if", quoted(vary));
   return words.join(" ");
 }
@@ -63,6 +68,7 @@ const text = value => JSON.stringify(value);
 /// The same in Python. `groups` has each field's.
 export function python_of(question, groups) {
   const {ask, cluster, fields, schedules} = question;
+  if (ask === "step") return python_of_step(question, groups);
   if ((ask !== "predict" && ask !== "plan") || fields.pad) return null;  // Python has pad_to, a number
   const elsewhere = ["ranks", "set", "seq", "pass", "by"];
   const of = group => Object.entries(fields).filter(([name]) => groups.get(name) === group && !elsewhere.includes(name));
@@ -82,5 +88,20 @@ export function python_of(question, groups) {
     `cluster = attnsim.Cluster(${on.join(", ")})`,
     `attention = attnsim.Attention(${[text(fields.seq ?? ""), ...keywords(of("attention"))].join(", ")})`,
     `print(attnsim.${ask}(${["cluster", "attention", ...rest].join(", ")}))`,
+  ].join("\n");
+}
+
+function python_of_step({cluster, fields}, groups) {
+  const written = fields => Object.entries(fields).map(([name, value]) =>
+    `${name.replaceAll("-", "_")}=${value === "true" ? "True" : text(value)}`);
+  const is_of_cluster = ([name]) => groups.get(name) === "cluster" && !["set", "ranks"].includes(name);
+  const {set, ...others} = fields;
+  const on = Object.fromEntries(Object.entries(others).filter(is_of_cluster));
+  const rest = Object.fromEntries(Object.entries(others).filter(one => !is_of_cluster(one)));
+  const keys = set ? [`set=${text(Object.fromEntries(set.map(one => one.split(/=(.*)/s, 2))))}`] : [];
+  return [
+    "import attnsim", "",
+    `cluster = attnsim.Cluster(${[text(cluster), ...written(on), ...keys].join(", ")})`,
+    `print(attnsim.step(${["cluster", ...written(rest)].join(", ")}))`,
   ].join("\n");
 }

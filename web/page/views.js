@@ -43,6 +43,7 @@ function exports_of(question, answer, report) {
   };
   return element("div", {class: "exports"},
     button("Save JSON", () => save(`${question.ask}.json`, `${JSON.stringify(answer.result, null, 2)}\n`, "application/json")),
+    answer.schedule ? button("Save schedule", () => save("found.yaml", answer.schedule, "application/yaml")) : null,
     answer.csv ? button("Save CSV", () => save(`${question.ask}.csv`, answer.csv, "text/csv")) : null,
     button("Save charts as SVG", charts));
 }
@@ -72,7 +73,12 @@ export function show_more(root, question, answer, tables, report) {
   ].filter(Boolean));
 }
 
-const best_of = result => result.candidates ? result.candidates[0] : result.values ? null : result;
+/// Null: the answer is no prediction.
+function best_of(result) {
+  const best = result.candidates?.[0] ?? result.found ?? result;
+  return best.schema === "attnsim.prediction.1" ? best : null;
+}
+
 const rows = [
   ["strategy", p => `${p.schedule} ${p.grid.join("x")}${p.ulysses > 1 ? ` U${p.ulysses}` : ""}`],
   ["time", p => p.time_s, "s"], ["computing", p => p.compute_s, "s"], ["exposed communication", p => p.exposed_communication_s, "s"],

@@ -1,4 +1,4 @@
-// Runs the module beside the page: takes {id, request}, sends {id, done, wanted} while it works and then {id, answer}, or
+// Runs the module beside the page: takes {id, request}, sends {id, done, wanted} and {id, so_far} while it works and then {id, answer}, or
 // {id, failed} where the module itself cannot go on, such as without memory.
 // A request is ended by ending its worker; the page starts another with the module that is compiled already.
 "use strict";
@@ -22,7 +22,8 @@ onmessage = async ({data}) => {
   const {id, request} = data;
   try {
     const answers = await module;
-    const text = answers.answer(JSON.stringify(request), (done, wanted) => postMessage({id, done, wanted}));
+    const text = answers.answer(JSON.stringify(request), (done, wanted) => postMessage({id, done, wanted}),
+      so_far => postMessage({id, so_far: JSON.parse(so_far)}));
     postMessage({id, answer: JSON.parse(text)});
   } catch (error) {
     postMessage({id, failed: String(error.message ?? error)});
