@@ -17,46 +17,71 @@ class shared_links {
  public:
   explicit shared_links(std::span<const device_operation> operations) {
     for (const auto& op : operations) {
-      if (op.transfer != nullptr) number_.try_emplace(op.transfer, number_.size());
+      if (op.transfer != nullptr && number_.try_emplace(op.transfer, number_.size()).second)
+        transfers_.push_back(op.transfer);
     }
-    std::map<link_id, std::vector<double>> loads;
-    for (const auto& [transfer, number] : number_) {
-      for (const auto& use : transfer->uses) {
-        auto& load = loads[use.link];
-        load.resize(number_.size());
-        load[number] += use.weight;
-      }
+    struct use {
+      link_id link;
+      std::size_t transfer;
+      double weight;
+    };
+    std::vector<use> uses;
+    for (std::size_t t = 0; t < transfers_.size(); ++t) {
+      for (const auto& u : transfers_[t]->uses) uses.push_back({u.link, t, u.weight});
     }
-    for (auto& [link, load] : loads) add(std::move(load));
+    std::stable_sort(uses.begin(), uses.end(),
+                     [](const use& a, const use& b) { return a.link < b.link; });
+    std::vector<double> load;
+    for (auto u = uses.begin(); u != uses.end();) {
+      load.assign(transfers_.size(), 0);
+      const auto link = u->link;
+      for (; u != uses.end() && u->link == link; ++u) load[u->transfer] += u->weight;
+      add(load);
+    }
+    for (std::size_t t = 0; t < transfers_.size(); ++t) demands_.push_back(demand(t));
+    capacities_.assign(loads_.size(), 1.0);
   }
 
-  /// A second of one link's time is its capacity.
-  std::vector<double> capacities() const { return std::vector<double>(loads_.size(), 1.0); }
+  std::size_t number_of(const group_transfer* t) const { return number_.at(t); }
 
-  flow_demand demand(const group_transfer& t) const {
-    flow_demand d;
-    for (std::size_t l = 0; l < loads_.size(); ++l) {
-      const double weight = loads_[l][number_.at(&t)];
-      if (weight > 0) d.path.push_back({static_cast<link_id>(l), weight});
-    }
-    if (t.least_seconds_a_byte > 0) d.rate_limit = 1 / t.least_seconds_a_byte;
-    return d;
+  /// Bytes a second of transfers that move at the same time, by their numbers.
+  const std::vector<double>& rates(const std::vector<std::size_t>& moving) {
+    const auto [known, is_new] = rates_.try_emplace(moving);
+    if (!is_new) return known->second;
+    std::vector<flow_demand> demands;
+    for (const auto t : moving) demands.push_back(demands_[t]);
+    return known->second = max_min_rates(capacities_, demands);
   }
 
  private:
+  flow_demand demand(std::size_t number) const {
+    flow_demand d;
+    for (std::size_t l = 0; l < loads_.size(); ++l) {
+      const double weight = loads_[l][number];
+      if (weight > 0) d.path.push_back({static_cast<link_id>(l), weight});
+    }
+    const double least = transfers_[number]->least_seconds_a_byte;
+    if (least > 0) d.rate_limit = 1 / least;
+    return d;
+  }
+
   static bool outdoes(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return x >= y; });
   }
-  void add(std::vector<double> load) {
+  void add(const std::vector<double>& load) {
     for (const auto& known : loads_) {
       if (outdoes(known, load)) return;
     }
     std::erase_if(loads_, [&](const auto& known) { return outdoes(load, known); });
-    loads_.push_back(std::move(load));
+    loads_.push_back(load);
   }
 
   std::map<const group_transfer*, std::size_t> number_;
+  std::vector<const group_transfer*> transfers_;
   std::vector<std::vector<double>> loads_;
+  std::vector<flow_demand> demands_;
+  std::vector<double> capacities_;  ///< a second of one link's time is its capacity
+  std::map<std::vector<std::size_t>, std::vector<double>> rates_;
 };
 
 class runner {
@@ -142,25 +167,23 @@ class runner {
     result_.waits[static_cast<std::size_t>(kind)] += seconds(idle);
   }
 
-  static bool moves(const stream& s, const device_operation& op) {
-    return s.runs && s.latency <= 0 && op.transfer != nullptr && op.transfer->moves();
-  }
-
   void set_rates() {
-    std::vector<flow_demand> demands;
-    std::vector<stream*> moving;
+    moving_.clear();
+    moving_transfers_.clear();
     double slowdown = 1;
     for (auto& s : streams_) {
       if (!s.runs || &s == &streams_.front()) continue;
       const auto& op = operations_[s.current()];
       if (op.transfer == nullptr || !op.transfer->moves()) continue;
       if (op.slows_kernels) slowdown = std::max(slowdown, device_.slowdown(op.transfer->transport));
-      if (!moves(s, op)) continue;
-      demands.push_back(links_.demand(*op.transfer));
-      moving.push_back(&s);
+      if (s.latency > 0) continue;
+      moving_.push_back(&s);
+      moving_transfers_.push_back(links_.number_of(op.transfer));
     }
-    const auto rates = max_min_rates(links_.capacities(), demands);
-    for (std::size_t i = 0; i < moving.size(); ++i) moving[i]->rate = rates[i];
+    if (!moving_.empty()) {
+      const auto& rates = links_.rates(moving_transfers_);
+      for (std::size_t i = 0; i < moving_.size(); ++i) moving_[i]->rate = rates[i];
+    }
     if (!streams_.empty()) streams_.front().rate = 1 / slowdown;
   }
 
@@ -208,6 +231,8 @@ class runner {
   std::span<const device_operation> operations_;
   shared_links links_;
   std::vector<stream> streams_;
+  std::vector<stream*> moving_;                // that share links now
+  std::vector<std::size_t> moving_transfers_;  // theirs, by number
   device_run result_;
   double now_ = 0;
   double computed_until_ = 0;
