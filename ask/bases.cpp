@@ -15,6 +15,18 @@ stated_basis of(const kernel_profile& kernel) {
   return {"kernel " + kernel.name, said(kernel.basis)};
 }
 
+stated_basis in_fp8(const kernel_profile& kernel) {
+  return {fmt::format("kernel {} in fp8", kernel.name), said(kernel.fp8.basis)};
+}
+
+stated_basis kernel_basis(const device_profile& device, const prediction& p) {
+  const auto* kernel = device.kernel(p.chosen.kernel, p.problem.dtype);
+  const bool fp8 = p.problem.dtype == data_type::fp8;
+  if (!kernel || !kernel->has_rates(p.problem.dtype))
+    return {fp8 ? "kernels in fp8" : "kernels", "assumed: a share of the peak"};
+  return fp8 ? in_fp8(*kernel) : of(*kernel);
+}
+
 stated_basis of(link_kind kind, const transport_profile& transport) {
   auto text = said(transport.basis);
   if (transport.pair && transport.pair->basis != transport.basis)
@@ -39,7 +51,10 @@ void add_transports_and_host(const cluster& c, std::vector<stated_basis>& all) {
 
 std::vector<stated_basis> bases_of(const cluster& c) {
   std::vector<stated_basis> all;
-  for (const auto& kernel : c.device.kernels) all.push_back(of(kernel));
+  for (const auto& kernel : c.device.kernels) {
+    if (kernel.has_rates(data_type::bf16)) all.push_back(of(kernel));
+    if (kernel.has_rates(data_type::fp8)) all.push_back(in_fp8(kernel));
+  }
   if (all.empty()) all.push_back({"kernels", "assumed: a share of the peak"});
   add_transports_and_host(c, all);
   return all;
@@ -47,8 +62,7 @@ std::vector<stated_basis> bases_of(const cluster& c) {
 
 std::vector<stated_basis> bases_of(const cluster& c, const prediction& p) {
   std::vector<stated_basis> all;
-  const auto* kernel = c.device.kernel(p.chosen.kernel);
-  all.push_back(kernel ? of(*kernel) : stated_basis{"kernels", "assumed: a share of the peak"});
+  all.push_back(kernel_basis(c.device, p));
   add_transports_and_host(c, all);
   return all;
 }

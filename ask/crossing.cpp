@@ -69,11 +69,20 @@ std::string passed_by(const strategy& s) {
 
 /// T over S where T (q + o + lse) = S (k + v).
 double even_bytes(const attention& a, const strategy& s) {
-  const auto of = [&](tensor t, precision format = precision::storage) {
+  const auto of = [&](tensor t, precision format = precision::wire) {
     return static_cast<double>(token_bytes(a, t, format, all_heads(a)));
   };
   return (of(tensor::k) + of(tensor::v)) /
          (of(tensor::q) + of(tensor::o, s.partials) + of(tensor::lse));
+}
+
+/// Of ranks that have each so many new tokens, from which value on the kernel's times are those of few rows (key_split).
+void note_assumed(pass_crossing& x, const key_split& law, std::int64_t all, std::int64_t places) {
+  if (law.assumed.empty()) return;
+  for (std::size_t i = 0; i < x.times.values.size() && !x.assumed_from; ++i) {
+    if ((all >> i) / places < 2 * law.rows) x.assumed_from = i;
+  }
+  if (x.assumed_from) x.assumed = law.assumed;
 }
 
 }  // namespace
@@ -115,6 +124,9 @@ pass_crossing over_new_tokens(const cluster& c, const std::vector<prediction>& r
     if (all >> i == asked.sequence) x.asked = i;
     x.values.push_back(i == 0 ? "1" : fmt::format("1/{}", 1 << i));
   }
+  const auto* kernel = c.device.kernel(ranked[0].chosen.kernel, asked.dtype);
+  const auto places = ranked[0].ranks / ranked[0].data_parallel / ranked[0].chosen.tensor_parallel;
+  if (kernel) note_assumed(result, kernel->split, all, places);
   for (const auto* name : {"keys", "queries", "both", "heads"})
     x.times.emplace_back(name, std::vector<seconds>(x.values.size()));
   for (const auto& p : ranked) {

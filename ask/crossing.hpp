@@ -36,6 +36,9 @@ struct pass_crossing {
   /// The share at which passing queries, with their partial outputs and log-sum-exps, sends as many bytes as passing keys and
   /// values: T (q + o + lse) = S (k + v), bytes a token.
   double even_bytes = 0;
+  /// The first value at which a rank has so few new tokens that its kernels are read by a law that nobody measured, and why.
+  std::optional<std::size_t> assumed_from;
+  std::string assumed;
 
   /// The first value, so the largest share, from which on down passing queries is better than passing keys.
   std::optional<std::size_t> first_of_queries() const;

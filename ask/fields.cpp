@@ -5,6 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "ask/lengths.hpp"
 #include "ask/question.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
@@ -58,6 +59,12 @@ std::vector<std::int64_t> parse_documents(const text& list) {
     lengths.insert(lengths.end(), static_cast<std::size_t>(times), length);
   }
   return lengths;
+}
+
+/// A list, or what read_lengths takes.
+std::vector<std::int64_t> parse_cache_lengths(const text& t) {
+  const bool is_list = !t.empty() && t.find_first_not_of("0123456789KMG,*") == text::npos;
+  return is_list ? parse_documents(t) : read_lengths(t, "cache-lengths");
 }
 
 text parse_schedule(const text& t) {
@@ -130,6 +137,12 @@ std::vector<text> names_of() {
   return names;
 }
 
+std::vector<text> wire_type_names() {
+  auto names = names_of<data_type>();
+  std::erase(names, name_of(data_type::fp32));
+  return names;
+}
+
 std::vector<text> schedule_names() {
   return names_in(algorithms());
 }
@@ -196,6 +209,11 @@ const field table[] = {
         "cached tokens before the sequence: keys and values only, over the ranks in the token "
         "layout (forward)",
         "0"),
+    {"cache-lengths", field_group::attention,
+     "cached tokens of each request of a batch, such as 64K,4K*7, a file with one a line or "
+     "lognormal:mean=N,sigma=X,max=N,count=N (schedules that decode)",
+     "", [](question& q, const text& t) { q.prefixes = parse_cache_lengths(t); },
+     [](const question& q) { return written(q.prefixes); }},
     row<&question::kv_sequence, parse_tokens>(
         "kv-seq", field_group::attention,
         "tokens of another sequence that is attended to, 0 for none (cross-attention, full mask)",
@@ -229,6 +247,11 @@ const field table[] = {
     row<&question::window, parse_tokens>(
         "window", field_group::attention,
         "sliding window in tokens, 0 for none (default: the model's, else none)"),
+    row<&question::kept_first, parse_tokens>(
+        "keep-first", field_group::attention,
+        "first tokens of each document that stay visible when the window has moved on "
+        "(StreamingLLM)",
+        "0"),
     {"sinks", field_group::attention,
      "attention sinks: a logit a head in the softmax's denominator (default: the model's, else "
      "none)",
@@ -242,8 +265,15 @@ const field table[] = {
      "v-head-dim elements are the values, stored and sent once; with a model as it has them",
      "", [](question& q, const text& t) { q.latent = parse_switch(t); },
      [](const question& q) { return text(q.latent ? "true" : ""); }, field::form::on_off},
-    row<&question::dtype, parse_data_type>("dtype", field_group::attention, "bf16, fp16 or fp32",
+    row<&question::dtype, parse_data_type>("dtype", field_group::attention,
+                                           "bf16, fp16, fp32 or fp8 (forward: queries, keys, "
+                                           "values and probabilities in e4m3, outputs "
+                                           "in bf16)",
                                            "bf16", names_of<data_type>),
+    row<&question::wire_dtype, parse_data_type>(
+        "wire-dtype", field_group::attention,
+        "bf16, fp16 or fp8: of queries, keys and values between ranks (default: as dtype)", "",
+        wire_type_names),
     row<&question::pass, parse_pass>(
         "pass", field_group::attention,
         "forward (inference), backward, both (training) or recompute (training, forward twice)",
@@ -294,6 +324,11 @@ const field table[] = {
     row<&question::gradients, parse_precision>("gradients", field_group::strategy,
                                                "storage or fp32: gradients on the wire", "",
                                                names_of<precision>),
+    row<&question::keys_sent, parse_key_form>(
+        "keys-sent", field_group::strategy,
+        "expanded or latent: what travels of the keys and values of a model with latent attention "
+        "(forward; default: expanded; plan: both)",
+        "", names_of<key_form>),
     row<&question::levels, parse_levels>(
         "levels", field_group::strategy,
         "what the ranks along each axis of a composed schedule do: 'keys-ring:2 keys-gather:4 "

@@ -36,6 +36,9 @@ value levels(const prediction& p) {
 value parts(const prediction& p) {
   return std::int64_t{p.chosen.parts};
 }
+value keys_sent(const prediction& p) {
+  return std::string(name_of(p.chosen.keys_sent));
+}
 value shares(const prediction& p) {
   return std::vector<std::int64_t>(p.chosen.shares.begin(), p.chosen.shares.end());
 }
@@ -62,6 +65,9 @@ double new_tokens(const prediction& p) {
 }
 value value_elements(const attention& a) {
   return a.value_dim();
+}
+value type_on_the_wire(const attention& a) {
+  return std::string(name_of(a.wire_dtype.value_or(a.dtype)));
 }
 value token_rate(const prediction& p) {
   return p.time > seconds() ? static_cast<double>(p.problem.batch) * new_tokens(p) / p.time.value()
@@ -97,6 +103,7 @@ const figure<prediction> of_prediction[] = {
     {"placement", "", "which ranks share a node", chosen<&strategy::placement>},
     {"kv_order", "", "direct or transposed", chosen<&strategy::order>},
     {"levels", "", "of a composed schedule: what the ranks along each axis do", levels},
+    {"keys_sent", "", "expanded or latent: what travels of keys and values", keys_sent},
     {"parts", "", "of the heads, one after the other", parts},
     {"shares", "", "of the tokens, by chunk; empty: equal", shares},
     {"by", "", "simulation or analytic", of<&prediction::by>},
@@ -139,6 +146,8 @@ const figure<attention> of_attention[] = {
     {"seq", "", "tokens, including the padding", of<&attention::sequence>},
     {"padding", "", "trailing tokens without data", of<&attention::padding>},
     {"prefix", "", "cached tokens before the sequence", of<&attention::prefix>},
+    {"cache_lengths", "", "cached tokens of each request of a batch; empty: all alike",
+     of<&attention::prefixes>},
     {"kv_seq", "", "tokens of another sequence that is attended to; 0: none",
      of<&attention::kv_sequence>},
     {"batch", "", "sequences", of<&attention::batch>},
@@ -148,11 +157,13 @@ const figure<attention> of_attention[] = {
     {"v_head_dim", "", "of values and outputs", value_elements},
     {"mask", "", "full or causal", of<&attention::mask>},
     {"window", "", "sliding window in tokens; 0: none", of<&attention::window>},
+    {"keep_first", "", "first tokens that the window keeps visible", of<&attention::kept_first>},
     {"latent", "", "values are in the keys, as in absorbed latent attention",
      of<&attention::latent>},
     {"sinks", "", "a logit a head in the softmax's denominator", of<&attention::sinks>},
     {"documents", "", "tokens of each packed document; empty: one", of<&attention::documents>},
-    {"dtype", "", "bf16, fp16 or fp32", of<&attention::dtype>},
+    {"dtype", "", "bf16, fp16, fp32 or fp8", of<&attention::dtype>},
+    {"wire_dtype", "", "of queries, keys and values between ranks", type_on_the_wire},
 };
 
 }  // namespace

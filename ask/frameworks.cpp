@@ -365,10 +365,23 @@ const framework& find_framework(std::string_view name) {
   }
 }
 
+namespace {
+
+/// What no settings here can say.
+std::string without_setting(const strategy& s, const attention& a) {
+  if (s.keys_sent == key_form::latent) return "has no setting that sends latents";
+  if (a.dtype == data_type::fp8) return "has fp8 attention by settings that are not known here";
+  if (a.wire_dtype) return "has no setting for another type between ranks";
+  return a.kept_first > 0 ? "has no setting that keeps first tokens behind a window" : "";
+}
+
+}  // namespace
+
 emitted_settings settings_of_best(const framework& f, const plan_result& plan) {
   emitted_settings found;
   for (const auto& p : plan.candidates) {
-    auto reason = f.refusal(p.chosen, plan.problem, plan.pass);
+    auto reason = without_setting(p.chosen, plan.problem);
+    if (reason.empty()) reason = f.refusal(p.chosen, plan.problem, plan.pass);
     if (reason.empty()) {
       found.lines = f.settings(p.chosen, plan.problem);
       return found;

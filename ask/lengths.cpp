@@ -18,8 +18,13 @@ namespace {
 constexpr std::string_view lognormal = "lognormal:";
 constexpr std::int64_t most_count = 1 << 20, most_tokens = std::int64_t{1} << 31;
 
+/// Errors are about a field, which only read_lengths knows.
+struct refused_length {
+  std::string value, expected;
+};
+
 [[noreturn]] void refuse(const std::string& value, const std::string& expected) {
-  throw input_error(asked("lengths"), value, expected);
+  throw refused_length{value, expected};
 }
 
 std::int64_t size_of(const std::string& text, std::int64_t most) {
@@ -106,8 +111,12 @@ std::vector<std::int64_t> listed(const std::string& file) {
 
 }  // namespace
 
-std::vector<std::int64_t> read_lengths(const std::string& text) {
-  return text.starts_with(lognormal) ? drawn(text.substr(lognormal.size())) : listed(text);
+std::vector<std::int64_t> read_lengths(const std::string& text, const std::string& field) {
+  try {
+    return text.starts_with(lognormal) ? drawn(text.substr(lognormal.size())) : listed(text);
+  } catch (const refused_length& r) {
+    throw input_error(asked(field), r.value, r.expected);
+  }
 }
 
 }  // namespace attnsim::ask

@@ -54,7 +54,8 @@ std::vector<int> group_counts(const plan_request& r) {
   std::vector<int> counts;
   const auto places = r.ranks / r.fixed.tensor_parallel;
   for (int n = 1; n <= places; ++n) {
-    if (places % n == 0 && r.problem.batch % n == 0) counts.push_back(n);
+    const bool divides = places % n == 0 && r.problem.batch % n == 0;
+    if (divides && (n == 1 || r.problem.prefixes.empty())) counts.push_back(n);
   }
   return counts;
 }
@@ -164,6 +165,19 @@ token_layout first_layout(const std::vector<token_layout>& layouts, kv_order ord
   return order == kv_order::transposed && striped != layouts.end() ? *striped : layouts.front();
 }
 
+/// K/V orders, and what travels of keys and values: latents where there are any and nobody asks for something else.
+std::vector<std::pair<kv_order, key_form>> forms_of(const plan_request& request) {
+  std::vector<key_form> keys{request.fixed.keys_sent};
+  const bool has_latents = request.problem.latent_rank > 0 && request.pass == pass_kind::forward;
+  if (has_latents && !request.fix_keys_sent) keys = {key_form::expanded, key_form::latent};
+  std::vector<std::pair<kv_order, key_form>> forms;
+  for (const auto form : keys) {
+    for (const auto order : {kv_order::direct, kv_order::transposed})
+      forms.emplace_back(order, form);
+  }
+  return forms;
+}
+
 /// Those of a schedule, but for the other layouts; those that it refuses go to `rejected`.
 void enumerate(std::vector<candidate>& result, const cluster& c, const plan_request& request,
                int data_parallel, const algorithm& of, std::vector<rejection>& rejected) {
@@ -171,11 +185,13 @@ void enumerate(std::vector<candidate>& result, const cluster& c, const plan_requ
   for (const int degree : tensor_parallel_degrees(of, request)) {
     for (auto s : grids(of.name, request, degree)) {
       std::vector<std::string> places;
-      for (const auto order : {kv_order::direct, kv_order::transposed}) {
+      for (const auto& [order, keys] : forms_of(request)) {
         s.order = order;
+        s.keys_sent = keys;
         s.tokens = first_layout(layouts, order);
         if (const auto reason = refusal(s, request.problem); !reason.empty()) {
-          if (order == kv_order::direct) rejected.push_back({s, reason});
+          const bool asked = request.fix_keys_sent || keys == key_form::expanded;
+          if (order == kv_order::direct && asked) rejected.push_back({s, reason});
           continue;
         }
         if (places.empty()) places = placements_of(request, schedule_grid(s), c);
@@ -330,7 +346,7 @@ std::vector<std::vector<candidate*>> of_one_program(const std::vector<candidate*
   return grouped(all, [](const candidate& one) {
     const auto& s = one.chosen;
     return std::tuple(s.schedule, s.rows, s.cols, s.ulysses, s.tensor_parallel, s.tokens, s.order,
-                      one.data_parallel);
+                      s.keys_sent, one.data_parallel);
   });
 }
 
@@ -631,6 +647,7 @@ plan_result plan(const cluster& c, const plan_request& request, const plan_progr
                  const plan_preview& preview) {
   check(request.problem);
   check(request.problem, request.pass);
+  require_peak(c.device, request.problem.dtype);
   require_tensor_parallel(request.fixed, request.problem, request.ranks);
   auto result = search(c, request, progress, preview).run();
   for (const int n : fewer_ranks(c, request)) {

@@ -28,6 +28,7 @@ struct plan_request {
   std::vector<std::string> schedules;  ///< empty: all
   strategy fixed{.ulysses = 0};        ///< fields that a flag has set; Ulysses degree 0: any
   bool fix_tokens = false, fix_placement = false, fix_grid = false, fix_tensor_parallel = false;
+  bool fix_keys_sent = false;
   double layout_slack = 1.5;
   double slack = 1.25;
   std::size_t least = 12;

@@ -175,7 +175,7 @@ void warn_of_guesses(prediction& p, const cluster& c) {
 
 /// Few query rows a rank against more keys are read by a law of their own, whose figures may be no one's measurement.
 void warn_of_assumed_split(prediction& p, const cluster& c) {
-  const auto* kernel = c.device.kernel(p.chosen.kernel);
+  const auto* kernel = c.device.kernel(p.chosen.kernel, p.problem.dtype);
   if (!kernel || kernel->split.assumed.empty()) return;
   if (p.problem.tokens(token_side::keys) <= p.problem.sequence) return;
   const auto places = find_algorithm(p.chosen.schedule).whole_queries
@@ -275,8 +275,9 @@ kernel_use kernels_of(const placed_schedule& i, int rank) {
     work += i.costs().flops(op, rank);
   }
   use.launches = device.kernel_launch * use.calls;
-  const auto highest = highest_rate(device, device.kernel(i.chosen().kernel),
-                                    i.work().problem().dtype, i.program().pass);
+  const auto dtype = i.work().problem().dtype;
+  const auto highest =
+      highest_rate(device, device.kernel(i.chosen().kernel, dtype), dtype, i.program().pass);
   if (use.calls > 0) use.share = work / highest / use.time;
   return use;
 }
@@ -294,7 +295,7 @@ flop_count useful_operations(const attention& a, pass_kind pass) {
     if (pass == one || pass == pass_kind::both || pass == pass_kind::recompute)
       a_pair += operations_a_pair(one, a.head_dim, a.value_dim());
   }
-  return flop_count(a_pair * static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch) *
+  return flop_count(a_pair * static_cast<double>(visible_pairs_of_batch(a)) *
                     static_cast<double>(a.heads));
 }
 
@@ -317,6 +318,7 @@ prediction predict_passes(const cluster& c, const attention& a, const strategy& 
                           known_limits& limits) {
   check(a);
   check(a, pass);
+  require_peak(c.device, a.dtype);
   require_pass(s, pass);
   prediction p{.cluster = c.name,
                .ranks = ranks,

@@ -38,15 +38,20 @@ void pad(attention& a, std::int64_t unit) {
       unit, a.sequence - before, a.sequence));
 }
 
-/// One document that is the whole sequence; a window in which all of the longest document has room; values as wide as keys. So
-/// equal questions have equal answers.
+/// One document that is the whole sequence; a window in which all of the longest document has room; values as wide as keys; a
+/// type on the wire that is theirs. So equal questions have equal answers.
 void drop_what_changes_nothing(attention& a) {
   if (a.v_head_dim == a.head_dim) a.v_head_dim = 0;
+  const auto is_longest = [&](std::int64_t prefix) { return prefix == a.prefix; };
+  if (std::all_of(a.prefixes.begin(), a.prefixes.end(), is_longest) &&
+      std::ssize(a.prefixes) == a.batch)
+    a.prefixes.clear();
+  if (a.wire_dtype == a.dtype) a.wire_dtype.reset();
   if (a.documents == std::vector{a.sequence}) a.documents.clear();
   const auto longest = a.documents.empty()
                            ? a.tokens(token_side::keys)
                            : *std::max_element(a.documents.begin(), a.documents.end());
-  if (a.mask == mask_kind::causal && a.window >= longest) a.window = 0;
+  if (a.mask == mask_kind::causal && a.window >= longest) a.window = a.kept_first = 0;
 }
 
 /// The transposed order where it makes one kernel call of many.
@@ -75,6 +80,18 @@ int ranks_of(const question& q, const cluster& c) {
   return static_cast<int>(ranks);
 }
 
+namespace {
+
+/// A batch and a longest prefix that are given must be theirs.
+void use_requests(attention& a, const std::vector<std::int64_t>& prefixes) {
+  const auto longest = *std::max_element(prefixes.begin(), prefixes.end());
+  if (a.batch == 1) a.batch = std::ssize(prefixes);
+  if (a.prefix == 0) a.prefix = longest;
+  a.prefixes = prefixes;
+}
+
+}  // namespace
+
 attention layer_of(const question& q) {
   attention a{.heads = 32};
   if (!q.model.empty()) {
@@ -82,6 +99,7 @@ attention layer_of(const question& q) {
   } else if (q.layer == layer_kind::window) {
     throw input_error(asked("layer"), "window", "expected a model that has such layers");
   }
+  if (q.head_dim || q.v_head_dim) a.latent_rank = a.rotary = 0;
   if (q.heads) a.heads = *q.heads;
   if (q.model.empty()) a.kv_heads = q.latent ? 1 : a.heads;
   if (q.kv_heads) a.kv_heads = *q.kv_heads;
@@ -92,11 +110,14 @@ attention layer_of(const question& q) {
   a.sequence = q.sequence.value_or(0);
   a.mask = q.mask.value_or(q.kv_sequence > 0 ? mask_kind::full : a.mask);
   a.window = q.window.value_or(a.mask == mask_kind::full ? 0 : a.window);
+  a.kept_first = q.kept_first;
   a.sinks = q.sinks.value_or(a.sinks);
   a.documents = q.documents;
   a.prefix = q.prefix;
+  if (!q.prefixes.empty()) use_requests(a, q.prefixes);
   a.kv_sequence = q.kv_sequence;
   a.dtype = q.dtype;
+  a.wire_dtype = q.wire_dtype;
   return a;
 }
 
@@ -104,6 +125,9 @@ attention problem_of(const question& q, std::int64_t unit) {
   if (!q.sequence) throw input_error(asked("seq"), "is required");
   auto a = layer_of(q);
   drop_what_changes_nothing(a);
+  if (!a.prefixes.empty())
+    a.notes.emplace_back(
+        "requests of several lengths: memory is counted as if all were as long as the longest");
   if (q.pad) pad(a, unit);
   check(a);
   return a;
@@ -165,6 +189,7 @@ strategy wanted_strategy(const question& q, const attention& a) {
   s.launch = q.launch.value_or(s.launch);
   s.partials = q.partials.value_or(s.partials);
   s.gradients = q.gradients.value_or(s.gradients);
+  s.keys_sent = q.keys_sent.value_or(s.keys_sent);
   s.order = q.order.value_or(usual_order(s, described));
   s.levels = q.levels;
   s.parts = static_cast<int>(q.parts);
@@ -192,6 +217,7 @@ plan_request plan_of(const question& q, const attention& problem, int ranks,
   request.fix_placement = q.placement.has_value();
   request.fix_grid = q.grid.has_value();
   request.fix_tensor_parallel = q.tensor_parallel.has_value();
+  request.fix_keys_sent = q.keys_sent.has_value();
   request.ranks = ranks;
   request.pass = q.pass;
   request.schedules = std::move(schedules);

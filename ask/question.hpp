@@ -33,6 +33,7 @@ struct question {
   std::optional<std::int64_t> sequence;  ///< tokens
   std::vector<std::int64_t> documents;   ///< tokens of each
   std::int64_t prefix = 0;               ///< cached tokens before the sequence
+  std::vector<std::int64_t> prefixes;    ///< of each request of a batch of several lengths
   std::int64_t kv_sequence = 0;          ///< tokens of the other sequence; 0: none
   std::int64_t batch = 1;
   std::optional<std::int64_t> heads, kv_heads, head_dim, v_head_dim;
@@ -40,7 +41,9 @@ struct question {
   layer_kind layer = layer_kind::full;  ///< of a model that has both
   std::optional<mask_kind> mask;
   std::optional<std::int64_t> window;  ///< tokens
+  std::int64_t kept_first = 0;         ///< tokens that the window keeps visible
   data_type dtype = data_type::bf16;
+  std::optional<data_type> wire_dtype;
   pass_kind pass = pass_kind::both;
   std::optional<bool> sinks;
   bool latent = false;  ///< absorbed
@@ -58,6 +61,7 @@ struct question {
   std::optional<merge_kind> merges;
   std::optional<launch_order> launch;
   std::optional<precision> partials, gradients;
+  std::optional<key_form> keys_sent;
   std::vector<level> levels;         ///< of a composed schedule
   std::int64_t parts = 1;            ///< of the heads, one after the other
   std::vector<std::int64_t> shares;  ///< of the tokens, by chunk; empty: equal

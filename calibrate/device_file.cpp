@@ -82,6 +82,10 @@ std::string text(const kernel_profile& k) {
   for (const auto& law : k.laws) result += text(law);
   if (!k.tables.empty()) result += "    tables:\n";
   for (const auto& t : k.tables) result += text(t);
+  if (k.fp8.tables.empty()) return result;
+  result += fmt::format("    fp8:\n      source: {}\n      basis: {}\n      tables:\n",
+                        quoted(k.fp8.source), name_of(k.fp8.basis));
+  for (const auto& t : k.fp8.tables) result += "  " + text(t);
   return result;
 }
 

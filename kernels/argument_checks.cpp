@@ -27,9 +27,10 @@ void check_types(std::string_view operation, data_type expected,
 
 void check_result_type(std::string_view operation, data_type inputs, const named_tensor& result) {
   const data_type type = result.tensor.type;
-  if (type != inputs && type != data_type::fp32) {
+  const data_type own = result_type(inputs);
+  if (type != own && type != data_type::fp32) {
     throw std::invalid_argument(fmt::format("{}: {} is {}, expected {} or fp32", operation,
-                                            result.name, name_of(type), name_of(inputs)));
+                                            result.name, name_of(type), name_of(own)));
   }
 }
 
@@ -44,6 +45,8 @@ void check(const forward_arguments& a) {
 
 void check(const backward_arguments& a) {
   check(a.shape);
+  if (a.query.type == data_type::fp8)
+    throw std::invalid_argument("backward: query is fp8, expected bf16, fp16 or fp32");
   check_types("backward", a.query.type,
               {{"key", a.key}, {"value", a.value}, {"output_gradient", a.output_gradient}});
   check_types("backward", data_type::fp32, {{"lse", a.lse}, {"delta", a.delta}});

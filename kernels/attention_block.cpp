@@ -51,6 +51,19 @@ void check(const token_shape& shape) {
                                  {"head_dim", shape.head_dim}});
 }
 
+void check(const expand_shape& shape) {
+  check_positive("expansion", {{"batch", shape.batch},
+                               {"tokens", shape.count},
+                               {"kv_heads", shape.kv_heads},
+                               {"head_dim", shape.head_dim},
+                               {"v_head_dim", shape.v_head_dim},
+                               {"rank", shape.rank}});
+  if (shape.rotary < 0 || shape.rotary >= shape.head_dim) {
+    throw std::invalid_argument(
+        fmt::format("expansion: rotary is {}, expected 0 to {}", shape.rotary, shape.head_dim - 1));
+  }
+}
+
 void check(const token_shape& shape, std::int64_t parts) {
   check(shape);
   if (parts < 1 || shape.tokens % parts != 0) {

@@ -57,6 +57,21 @@ struct token_shape {
   std::int64_t head_dim = 128;
 };
 
+/// What keys and values are made of latents with: kernels/cpu/expand.hpp.
+struct expand_shape {
+  std::int64_t batch = 1;
+  std::int64_t count = 0;  ///< tokens
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim = 128;    ///< of K
+  std::int64_t v_head_dim = 128;  ///< of V
+  std::int64_t rank = 0;          ///< elements of a latent
+  std::int64_t rotary = 0;        ///< elements of K that lie beside it
+
+  token_shape tokens() const {
+    return {.batch = batch, .tokens = count, .heads = kv_heads, .head_dim = head_dim};
+  }
+};
+
 /// The factor of <Q_i, K_j>, with the default filled in.
 float softmax_scale(const block_shape& shape);
 
@@ -64,6 +79,8 @@ float softmax_scale(const block_shape& shape);
 /// std::invalid_argument naming the member. Every kernel calls it first.
 void check(const block_shape& shape);
 void check(const token_shape& shape);
+/// And more rotary elements than a key has.
+void check(const expand_shape& shape);
 
 /// Also refuses to interleave `parts` runs of tokens if they don't divide them.
 void check(const token_shape& shape, std::int64_t parts);

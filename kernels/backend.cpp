@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/error.hpp"
+
 namespace attnsim::kernels {
 
 device_tensor dense(void* data, data_type type, const token_shape& shape) {
@@ -29,6 +31,11 @@ namespace {
 }
 
 }  // namespace
+
+void backend::expand(stream_id, const expand_shape&, const device_tensor&, const device_tensor&,
+                     const device_tensor&, const device_tensor&) {
+  throw infeasible("latents between ranks: expected kernel cpu, which alone expands them");
+}
 
 void backend::begin_capture(stream_id) {
   no_graphs(*this);

@@ -45,7 +45,7 @@ std::size_t dense_bytes(data_type type, const token_shape& shape);
 /// rank's part of a ring.
 device_tensor tokens_from(device_tensor tensor, std::int64_t first, std::int64_t step = 1);
 
-/// Query, key and value of one type, output of that type or fp32, lse fp32; shapes as in
+/// Query, key and value of one type, output of that type (bf16 of fp8) or fp32, lse fp32; shapes as in
 /// kernels/cpu/attention.hpp.
 struct forward_arguments {
   block_shape shape;
@@ -125,6 +125,11 @@ class backend {
   /// (output, lse) becomes its merge with `parts`-th parts of the heads' sinks: kernels/cpu/merge.hpp.
   virtual void sink(stream_id stream, const token_shape& shape, const device_tensor& output,
                     const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) = 0;
+
+  /// Keys and values of latents, key and value of one type: kernels/cpu/expand.hpp. Back ends without throw infeasible.
+  virtual void expand(stream_id stream, const expand_shape& shape, const device_tensor& latent,
+                      const device_tensor& expansion, const device_tensor& key,
+                      const device_tensor& value);
 
   /// delta = <output, output_gradient> of each head of each token; both of one type.
   virtual void delta(stream_id stream, const token_shape& shape, const device_tensor& output,

@@ -114,15 +114,18 @@ std::int64_t read_pad_to(const py::object& value) {
 
 /// All members: one that is added makes this fail to compile.
 py::tuple state_of(const attention& a) {
-  const auto& [batch, heads, kv_heads, head_dim, v_head_dim, sequence, padding, prefix, kv_sequence,
-               mask, window, sinks, latent, dtype, documents, notes, shares] = a;
+  const auto& [batch, heads, kv_heads, head_dim, v_head_dim, sequence, padding, prefix, prefixes,
+               kv_sequence, mask, window, kept_first, sinks, latent, latent_rank, rotary, dtype,
+               wire_dtype, documents, notes, shares] = a;
   return py::make_tuple(batch, heads, kv_heads, head_dim, sequence, padding, name_of(mask), window,
                         name_of(dtype), documents, notes, prefix, kv_sequence, v_head_dim, sinks,
-                        latent, shares);
+                        latent, shares, wire_dtype ? std::string(name_of(*wire_dtype)) : "",
+                        kept_first, prefixes, latent_rank, rotary);
 }
 
 attention attention_of(const py::tuple& state) {
   const auto number = [&](int i) { return state[i].cast<std::int64_t>(); };
+  const auto wire = state[17].cast<std::string>();
   return {.batch = number(0),
           .heads = number(1),
           .kv_heads = number(2),
@@ -131,12 +134,17 @@ attention attention_of(const py::tuple& state) {
           .sequence = number(4),
           .padding = number(5),
           .prefix = number(11),
+          .prefixes = state[19].cast<std::vector<std::int64_t>>(),
           .kv_sequence = number(12),
           .mask = parse_mask(state[6].cast<std::string>()),
           .window = number(7),
+          .kept_first = number(18),
           .sinks = state[14].cast<bool>(),
           .latent = state[15].cast<bool>(),
+          .latent_rank = number(20),
+          .rotary = number(21),
           .dtype = parse_data_type(state[8].cast<std::string>()),
+          .wire_dtype = wire.empty() ? std::nullopt : std::optional(parse_data_type(wire)),
           .documents = state[9].cast<std::vector<std::int64_t>>(),
           .notes = state[10].cast<std::vector<std::string>>(),
           .shares = state[16].cast<std::vector<std::int64_t>>()};
@@ -157,7 +165,9 @@ void bind_attention(py::module_& m) {
                       const py::object& documents, const py::object& dtype,
                       const py::object& pad_to, const py::object& prefix, const py::object& kv_seq,
                       const py::object& v_head_dim, const py::object& sinks,
-                      const py::object& latent, const py::kwargs& unknown) {
+                      const py::object& latent, const py::object& wire_dtype,
+                      const py::object& keep_first, const py::object& cache_lengths,
+                      const py::kwargs& unknown) {
             refuse(unknown, "Attention");
             ask::question q;
             set(q, "seq", seq);
@@ -176,6 +186,9 @@ void bind_attention(py::module_& m) {
             set(q, "v-head-dim", v_head_dim);
             set(q, "sinks", sinks);
             set(q, "latent", latent);
+            set(q, "wire-dtype", wire_dtype);
+            set(q, "keep-first", keep_first);
+            set(q, "cache-lengths", cache_lengths);
             const auto unit = read_pad_to(pad_to);
             q.pad = unit > 1;
             return ask::problem_of(q, unit);
@@ -187,6 +200,8 @@ void bind_attention(py::module_& m) {
           py::arg("documents") = py::none(), py::arg("dtype") = "bf16", py::arg("pad_to") = 1,
           py::arg("prefix") = 0, py::arg("kv_seq") = 0, py::arg("v_head_dim") = py::none(),
           py::arg("sinks") = py::none(), py::arg("latent") = false,
+          py::arg("wire_dtype") = py::none(), py::arg("keep_first") = 0,
+          py::arg("cache_lengths") = py::none(),
           "Sizes as numbers or text such as '1M'. documents: lengths of packed documents, in "
           "tokens.\nwindow: of a sliding window, in tokens. pad_to: pad the sequence to a "
           "multiple of that.\nprefix: cached tokens before the sequence. kv_seq: tokens of another "
@@ -228,14 +243,14 @@ host_waits waits_of(const py::tuple& state) {
 /// Likewise.
 py::tuple state_of(const strategy& s) {
   const auto& [schedule, rows, cols, ulysses, tensor_parallel, tokens, placement, kernel, order,
-               reduction, merges, partials, gradients, launch, copies, waits, start, block_cost,
-               levels, parts, shares] = s;
+               reduction, merges, partials, gradients, keys_sent, launch, copies, waits, start,
+               block_cost, levels, parts, shares] = s;
   return py::make_tuple(schedule, rows, cols, ulysses, tensor_parallel, static_cast<int>(tokens),
                         placement, kernel, static_cast<int>(order), static_cast<int>(reduction),
                         static_cast<int>(merges), static_cast<int>(partials),
                         static_cast<int>(gradients), static_cast<int>(launch),
                         static_cast<int>(start), block_cost, state_of(copies), state_of(waits),
-                        written(levels), parts, shares);
+                        written(levels), parts, shares, static_cast<int>(keys_sent));
 }
 
 strategy strategy_of(const py::tuple& state) {
@@ -254,6 +269,7 @@ strategy strategy_of(const py::tuple& state) {
           .merges = static_cast<merge_kind>(number(10)),
           .partials = static_cast<precision>(number(11)),
           .gradients = static_cast<precision>(number(12)),
+          .keys_sent = static_cast<key_form>(number(21)),
           .launch = static_cast<launch_order>(number(13)),
           .copies = copies_of(state[16].cast<py::tuple>()),
           .waits = waits_of(state[17].cast<py::tuple>()),
@@ -267,49 +283,50 @@ strategy strategy_of(const py::tuple& state) {
 void bind_strategy(py::module_& m) {
   py::class_<wanted_strategy>(
       m, "Strategy", "How attention is distributed; what is not given is the schedule's choice.")
-      .def(
-          py::init([](const py::object& schedule, const py::object& grid, const py::object& ulysses,
-                      const py::object& tp, const py::object& tokens, const py::object& placement,
-                      const py::object& kernel, const py::object& kv_order,
-                      const py::object& reduction, const py::object& merges,
-                      const py::object& launch_order, const py::object& partials,
-                      const py::object& gradients, const py::object& framework,
-                      const py::object& levels, const py::object& parts, const py::object& shares,
-                      const py::object& schedule_file, const py::kwargs& unknown) {
-            refuse(unknown, "Strategy");
-            wanted_strategy wanted;
-            auto& q = wanted.asked;
-            set(q, "schedule", schedule);
-            if (!grid.is_none()) ask::set(q, "grid", text_of(grid, "x"));
-            set(q, "ulysses", ulysses);
-            set(q, "tp", tp);
-            set(q, "tokens", tokens);
-            set(q, "placement", placement);
-            set(q, "kernel", kernel);
-            set(q, "kv-order", kv_order);
-            set(q, "reduction", reduction);
-            set(q, "merges", merges);
-            set(q, "launch-order", launch_order);
-            set(q, "partials", partials);
-            set(q, "gradients", gradients);
-            set(q, "framework", framework);
-            set(q, "levels", levels);
-            set(q, "parts", parts);
-            set(q, "shares", shares);
-            set(q, "schedule-file", schedule_file);
-            return wanted;
-          }),
-          py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
-          py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
-          py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
-          py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
-          py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
-          py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
-          py::arg("framework") = py::none(), py::arg("levels") = py::none(),
-          py::arg("parts") = py::none(), py::arg("shares") = py::none(),
-          py::arg("schedule_file") = py::none(),
-          "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
-          "values.\nThe values are those of the flags of attnsim predict.")
+      .def(py::init(
+               [](const py::object& schedule, const py::object& grid, const py::object& ulysses,
+                  const py::object& tp, const py::object& tokens, const py::object& placement,
+                  const py::object& kernel, const py::object& kv_order, const py::object& reduction,
+                  const py::object& merges, const py::object& launch_order,
+                  const py::object& partials, const py::object& gradients,
+                  const py::object& framework, const py::object& levels, const py::object& parts,
+                  const py::object& shares, const py::object& schedule_file,
+                  const py::object& keys_sent, const py::kwargs& unknown) {
+                 refuse(unknown, "Strategy");
+                 wanted_strategy wanted;
+                 auto& q = wanted.asked;
+                 set(q, "schedule", schedule);
+                 if (!grid.is_none()) ask::set(q, "grid", text_of(grid, "x"));
+                 set(q, "ulysses", ulysses);
+                 set(q, "tp", tp);
+                 set(q, "tokens", tokens);
+                 set(q, "placement", placement);
+                 set(q, "kernel", kernel);
+                 set(q, "kv-order", kv_order);
+                 set(q, "reduction", reduction);
+                 set(q, "merges", merges);
+                 set(q, "launch-order", launch_order);
+                 set(q, "partials", partials);
+                 set(q, "gradients", gradients);
+                 set(q, "framework", framework);
+                 set(q, "levels", levels);
+                 set(q, "parts", parts);
+                 set(q, "shares", shares);
+                 set(q, "schedule-file", schedule_file);
+                 set(q, "keys-sent", keys_sent);
+                 return wanted;
+               }),
+           py::arg("schedule") = "ring", py::kw_only(), py::arg("grid") = py::none(),
+           py::arg("ulysses") = py::none(), py::arg("tp") = 1, py::arg("tokens") = py::none(),
+           py::arg("placement") = py::none(), py::arg("kernel") = py::none(),
+           py::arg("kv_order") = py::none(), py::arg("reduction") = py::none(),
+           py::arg("merges") = py::none(), py::arg("launch_order") = py::none(),
+           py::arg("partials") = py::none(), py::arg("gradients") = py::none(),
+           py::arg("framework") = py::none(), py::arg("levels") = py::none(),
+           py::arg("parts") = py::none(), py::arg("shares") = py::none(),
+           py::arg("schedule_file") = py::none(), py::arg("keys_sent") = py::none(),
+           "grid: (rows, columns) or '8x4'; a row's ranks share queries, a column's keys and "
+           "values.\nThe values are those of the flags of attnsim predict.")
       .def(py::pickle(
           [](const wanted_strategy& s) {
             return py::make_tuple(written_fields(s.asked),

@@ -43,8 +43,12 @@ std::string to_text(const ask::pass_crossing& x) {
                   "queries are better passed than keys where {} of all tokens are new, or fewer",
                   x.times.values[*first])
             : "queries are nowhere better passed than keys";
-  return fmt::format("{}{}; both send as many bytes at {:.3f}\n", times_of(x.times).str(), best,
-                     x.even_bytes);
+  const auto assumed =
+      x.assumed_from ? fmt::format("from {} on kernel times of few query rows are assumed: {}\n",
+                                   x.times.values[*x.assumed_from], x.assumed)
+                     : "";
+  return fmt::format("{}{}; both send as many bytes at {:.3f}\n{}", times_of(x.times).str(), best,
+                     x.even_bytes, assumed);
 }
 
 }  // namespace attnsim::report

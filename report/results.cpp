@@ -13,7 +13,8 @@ namespace attnsim::report {
 namespace {
 
 std::string schedule_of(const strategy& s) {
-  return s.order == kv_order::transposed ? s.schedule + " (transposed)" : s.schedule;
+  const auto* order = s.order == kv_order::transposed ? " (transposed)" : "";
+  return s.schedule + order + (s.keys_sent == key_form::latent ? " of latents" : "");
 }
 
 /// "[########..]": the share that computes, and what waits.
@@ -36,7 +37,8 @@ std::string working_buffers(const memory_use& memory) {
   std::vector<std::string> list;
   for (const auto& b : memory.at_peak) {
     const bool fp32 = b.format == precision::fp32 || is_statistic(b.what);
-    list.push_back(fmt::format("{}{} {}{}", name_of(b.what), fp32 ? " fp32" : "",
+    const auto* format = fp32 ? " fp32" : b.format == precision::wire ? " wire" : "";
+    list.push_back(fmt::format("{}{} {}{}", name_of(b.what), format,
                                b.count > 1 ? fmt::format("{} x ", b.count) : "",
                                to_string(b.each)));
   }
@@ -109,18 +111,23 @@ std::string name_of(const prediction& p) {
 }
 
 std::string problem_of(const attention& a) {
-  const auto window = a.window > 0 ? fmt::format(", window of {}", a.window) : "";
+  const auto kept = a.kept_first > 0 ? fmt::format(" and the first {}", a.kept_first) : "";
+  const auto window = a.window > 0 ? fmt::format(", window of {}{}", a.window, kept) : "";
   const auto sinks = fmt::format("{}{}", a.sinks ? ", sinks" : "", a.latent ? ", latent" : "");
   const auto documents =
       a.documents.empty() ? "" : fmt::format(", {} documents", a.documents.size());
-  const auto keys = a.prefix > 0        ? fmt::format(" after {} cached", a.prefix)
+  const auto shortest =
+      a.prefixes.empty() ? a.prefix : *std::min_element(a.prefixes.begin(), a.prefixes.end());
+  const auto keys = shortest < a.prefix ? fmt::format(" after {} to {} cached", shortest, a.prefix)
+                    : a.prefix > 0      ? fmt::format(" after {} cached", a.prefix)
                     : a.kv_sequence > 0 ? fmt::format(" to {} others", a.kv_sequence)
                                         : "";
   const auto dims = a.v_head_dim > 0 ? fmt::format("{}/{}", a.head_dim, a.v_head_dim)
                                      : fmt::format("{}", a.head_dim);
-  return fmt::format("{} tokens{} x {}{}, {} heads, {} K/V heads of {}, {}{}{}, {}", a.sequence,
+  const auto wire = a.wire_dtype ? fmt::format(" ({} between ranks)", name_of(*a.wire_dtype)) : "";
+  return fmt::format("{} tokens{} x {}{}, {} heads, {} K/V heads of {}, {}{}{}, {}{}", a.sequence,
                      keys, a.batch, documents, a.heads, a.kv_heads, dims, name_of(a.mask), window,
-                     sinks, name_of(a.dtype));
+                     sinks, name_of(a.dtype), wire);
 }
 
 std::string strategy_of(const prediction& p) {

@@ -47,6 +47,12 @@ void emulated_backend::weigh(stream_id s, const token_shape& shape, const device
   if (!skips()) inner().weigh(s, shape, output, part_lse, parts, own, whole_lse);
 }
 
+void emulated_backend::expand(stream_id s, const kernels::expand_shape& shape,
+                              const device_tensor& latent, const device_tensor& expansion,
+                              const device_tensor& key, const device_tensor& value) {
+  if (!skips()) inner().expand(s, shape, latent, expansion, key, value);
+}
+
 void emulated_backend::sink(stream_id s, const token_shape& shape, const device_tensor& output,
                             const device_tensor& lse, const device_tensor& sinks,
                             std::int64_t parts) {

@@ -36,6 +36,9 @@ class emulated_backend final : public forwarding_backend, public local_observer 
              const device_tensor& whole_lse) override;
   void sink(stream_id, const token_shape&, const device_tensor& output, const device_tensor& lse,
             const device_tensor& sinks, std::int64_t parts) override;
+  void expand(stream_id, const kernels::expand_shape&, const device_tensor& latent,
+              const device_tensor& expansion, const device_tensor& key,
+              const device_tensor& value) override;
   void delta(stream_id, const token_shape&, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& result) override;
   void accumulate(stream_id, const token_shape&, const device_tensor& sum,

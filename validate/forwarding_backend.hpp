@@ -56,6 +56,11 @@ class forwarding_backend : public kernels::backend {
             const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) override {
     inner_.sink(s, shape, output, lse, sinks, parts);
   }
+  void expand(stream_id s, const kernels::expand_shape& shape, const device_tensor& latent,
+              const device_tensor& expansion, const device_tensor& key,
+              const device_tensor& value) override {
+    inner_.expand(s, shape, latent, expansion, key, value);
+  }
   void delta(stream_id s, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& result) override {
     inner_.delta(s, shape, output, output_gradient, result);

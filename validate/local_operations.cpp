@@ -44,6 +44,8 @@ void local_operations::enqueue(stream_id stream, std::size_t op) {
       return accumulate(stream, o);
     case op_kind::delta:
       return delta(stream, o);
+    case op_kind::expand:
+      return expand(stream, o);
     case op_kind::copy:
       return copy(stream, op);
     default:
@@ -94,13 +96,20 @@ device_tensor local_operations::whole(const operand& o) const {
 }
 
 device_tensor local_operations::part(const operand& o, const tile& t) const {
-  return is_key_side(o.what) ? tokens_from(whole(o), t.col_first, t.col_step)
-                             : tokens_from(whole(o), t.row_first, t.row_step);
+  auto all = whole(o);
+  if (t.request > 0) {
+    const auto skipped = t.request * all.view.batch_stride * element_bytes(all.type);
+    all.view.data = static_cast<std::byte*>(all.view.data) + skipped;
+  }
+  return is_key_side(o.what) ? tokens_from(all, t.col_first, t.col_step)
+                             : tokens_from(all, t.row_first, t.row_step);
 }
 
 token_shape local_operations::part_shape(const operand& o, const tile& t) const {
-  return shape_of(work_.problem(), o.what, head_count(o.what, heads(o)),
-                  is_key_side(o.what) ? t.cols : t.rows);
+  auto shape = shape_of(work_.problem(), o.what, head_count(o.what, heads(o)),
+                        is_key_side(o.what) ? t.cols : t.rows);
+  if (t.request >= 0) shape.batch = 1;
+  return shape;
 }
 
 // --- Attention ------------------------------------------------------------------------------------
@@ -124,7 +133,8 @@ void local_operations::fill_unwritten(stream_id stream, const operation& op,
     for (const auto& t : tiles) {
       if (!(cols ? t.adds_cols : t.adds_rows)) written += cols ? t.cols : t.rows;
     }
-    if (written == token_count(o)) continue;
+    const auto sequences = work_.problem().prefixes.empty() ? 1 : work_.problem().batch;
+    if (written == sequences * token_count(o)) continue;
     const bool nothing = o.what == tensor::lse;
     device_.fill(stream, shape(o), whole(o), nothing ? -std::numeric_limits<float>::infinity() : 0);
   }
@@ -133,7 +143,7 @@ void local_operations::fill_unwritten(stream_id stream, const operation& op,
 void local_operations::call_kernel(stream_id stream, const operation& op, const tile& t) {
   const auto& a = work_.problem();
   const auto own = heads(op.reads.front());
-  const kernels::block_shape block{.batch = a.batch,
+  const kernels::block_shape block{.batch = t.request >= 0 ? 1 : a.batch,
                                    .heads = own.queries,
                                    .kv_heads = own.keys,
                                    .head_dim = a.head_dim,
@@ -248,6 +258,21 @@ void local_operations::sink(stream_id stream, const operation& op) {
   sinks.view.token_stride = 0;
   device_.sink(stream, shape(o), whole(o), whole(find(op.writes, tensor::lse)), sinks,
                work_.program().grid.extent_of(op.axes));
+}
+
+void local_operations::expand(stream_id stream, const operation& op) {
+  const auto& a = work_.problem();
+  const auto& k = find(op.writes, tensor::k);
+  device_.expand(stream,
+                 {.batch = a.batch,
+                  .count = token_count(k),
+                  .kv_heads = heads(k).keys,
+                  .head_dim = a.head_dim,
+                  .v_head_dim = a.value_dim(),
+                  .rank = a.latent_rank,
+                  .rotary = a.rotary},
+                 whole(find(op.reads, tensor::latent)), whole(find(op.reads, tensor::expansion)),
+                 whole(k), whole(find(op.writes, tensor::v)));
 }
 
 void local_operations::accumulate(stream_id stream, const operation& op) {

@@ -35,6 +35,7 @@ class local_operations {
   void merge(kernels::stream_id, const operation&);
   void weigh(kernels::stream_id, const operation&);
   void sink(kernels::stream_id, const operation&);
+  void expand(kernels::stream_id, const operation&);
   void accumulate(kernels::stream_id, const operation&);
   void delta(kernels::stream_id, const operation&);
   void copy(kernels::stream_id, std::size_t op);

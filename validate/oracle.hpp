@@ -31,7 +31,8 @@ struct tensor_error {
 struct numerics {
   double max_error = 0;       ///< the largest of any element
   double relative_error = 0;  ///< of the worst tensor
-  double tolerance = 0;       ///< on relative_error: 1e-5 in fp32, 1e-2 in bf16 and fp16
+  double tolerance =
+      0;  ///< on relative_error: 1e-5 in fp32, 1e-2 in bf16 and fp16, of fp8 see oracle.cpp
   bool passed = false;  ///< also: no element off by 10 tolerances of 1 and its tensor's largest
 };
 
@@ -40,7 +41,7 @@ class oracle {
   /// `most_work`: multiplications that the reference may take before it checks a sample.
   explicit oracle(const attention&, double most_work = 2e9);
 
-  /// q, k, v, d_o and sinks; where no sample is taken also o and lse as forward should leave them.
+  /// q, k, v, d_o, sinks, latents and their expansion; where no sample is taken also o and lse as forward should leave them.
   shard make(tensor, const token_set&, const head_range&, data_type) const;
   /// All heads.
   shard make(tensor, const token_set&, data_type) const;
@@ -59,6 +60,12 @@ class oracle {
   double input(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
                std::int64_t d) const;
   double sink_of(std::int64_t head) const;
+  /// What keys and values are made of latents with, and what it makes.
+  double expansion(std::int64_t head, std::int64_t d) const;
+  double expanded(tensor, std::int64_t batch, std::int64_t token, std::int64_t head,
+                  std::int64_t d) const;
+  /// By how many tokens than the longest of a batch of several lengths.
+  std::int64_t shorter(std::int64_t batch) const;
   std::vector<double> inputs(tensor, const std::vector<std::int64_t>& tokens) const;
   kernels::cpu::reference_attention sampled() const;
   const std::vector<double>& reference(tensor) const;

@@ -3,10 +3,12 @@
 namespace attnsim::validate {
 
 std::int64_t head_count(tensor t, const head_range& heads) {
+  if (t == tensor::latent) return 1;
   return is_key_side(t) ? heads.keys : heads.queries;
 }
 
 std::int64_t first_head(tensor t, const head_range& heads) {
+  if (t == tensor::latent) return 0;
   return is_key_side(t) ? heads.first_key : heads.first_query;
 }
 
@@ -27,7 +29,7 @@ kernels::device_tensor heads_from(kernels::device_tensor tensor, std::int64_t fi
 }
 
 data_type type_of(const attention& a, tensor what, precision format) {
-  return format == precision::fp32 || is_statistic(what) ? data_type::fp32 : a.dtype;
+  return number_type(a, what, format);
 }
 
 }  // namespace attnsim::validate

@@ -3,6 +3,7 @@
 // that sum.
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/column_range.hpp"
@@ -32,6 +33,11 @@ struct forward_rows {
   std::int64_t rows() const { return query.rows(); }
 };
 
+/// Probabilities in fp8 are 256 times as large, so that few are too small for it; the row's sum is of the exact ones, as in
+/// FlashAttention-3.
+template <typename T>
+constexpr float probability_scale = std::is_same_v<T, e4m3> ? 256 : 1;
+
 /// Replaces row i's scores by exp(S - m) with the row's new maximum m, 0 where hidden, and rescales
 /// what the row holds.
 void exponentiate_row(forward_rows& rows, std::int64_t i, column_range seen, matrix& scores) {
@@ -51,7 +57,15 @@ void exponentiate_row(forward_rows& rows, std::int64_t i, column_range seen, mat
   rows.maximum[i] = maximum;
 }
 
+/// As the product with the values reads them.
+template <typename T>
+void round_probabilities(matrix& p) {
+  if constexpr (std::is_same_v<T, e4m3>)
+    p = p.unaryExpr([](float x) { return float{e4m3(probability_scale<T> * x)}; });
+}
+
 /// Adds the tile of columns that starts at `first` to the rows.
+template <typename T>
 void absorb(forward_rows& rows, std::int64_t first, const matrix& key, const matrix& value,
             const block_shape& shape, matrix& scores) {
   scores.noalias() = rows.query * key.transpose();
@@ -60,14 +74,15 @@ void absorb(forward_rows& rows, std::int64_t first, const matrix& key, const mat
     const auto here = seen.intersect({first, first + key.rows()});
     exponentiate_row(rows, i, {here.begin - first, here.end - first}, scores);
   }
+  round_probabilities<T>(scores);
   rows.output.noalias() += scores * value;
 }
 
 /// O and L from the running sums; 0 and -infinity for rows that saw nothing.
-template <typename Result>
+template <typename T, typename Result>
 void finish(forward_rows& rows, head_view<Result> output, head_view<float> lse) {
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
-    if (rows.sum[i] > 0) rows.output.row(i) /= rows.sum[i];
+    if (rows.sum[i] > 0) rows.output.row(i) /= probability_scale<T> * rows.sum[i];
     *lse.token(rows.first + i) = rows.maximum[i] + std::log(rows.sum[i]);
   }
   store(rows.output, output, rows.first);
@@ -86,9 +101,9 @@ void forward_of_head(const block_shape& shape, head_view<const T> query, head_vi
       value_tile.resize(key_tile.rows(), shape.value_dim());
       load(key, j, key_tile);
       load(value, j, value_tile);
-      absorb(rows, j, key_tile, value_tile, shape, scores);
+      absorb<T>(rows, j, key_tile, value_tile, shape, scores);
     }
-    finish(rows, output, lse);
+    finish<T>(rows, output, lse);
   }
 }
 
@@ -114,6 +129,7 @@ void attention_forward(const block_shape& shape, tensor_view<const T> query,
                                   tensor_view<const T>, tensor_view<Result>, tensor_view<float>,  \
                                   int);
 ATTNSIM_EACH_RESULT(ATTNSIM_INSTANTIATE)
+ATTNSIM_EACH_FP8_RESULT(ATTNSIM_INSTANTIATE)
 #undef ATTNSIM_INSTANTIATE
 
 }  // namespace attnsim::kernels::cpu

@@ -12,6 +12,7 @@
 #include "kernels/argument_checks.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/elementwise.hpp"
+#include "kernels/cpu/expand.hpp"
 #include "kernels/cpu/merge.hpp"
 #include "kernels/with_type.hpp"
 
@@ -29,17 +30,21 @@ tensor_view<T> typed(const device_tensor& tensor) {
   return {static_cast<T*>(view.data), view.batch_stride, view.token_stride, view.head_stride};
 }
 
-/// Calls function(std::type_identity<T>, std::type_identity<Result>): inputs of type T, results of
-/// T or float.
+/// Calls function(std::type_identity<T>, std::type_identity<Result>): inputs of type T, not fp8, results of T or float.
 template <typename Function>
 void with_result_type(data_type inputs, data_type results, const Function& function) {
-  with_type(inputs, [&](auto type) {
-    if (results == inputs) {
-      function(type, type);
-    } else {
-      function(type, std::type_identity<float>{});
-    }
+  with_type(inputs, [&]<typename T>(std::type_identity<T> type) {
+    if constexpr (!std::is_same_v<T, e4m3>)
+      results == inputs ? function(type, type) : function(type, std::type_identity<float>{});
   });
+}
+
+/// The same of inputs in fp8.
+template <typename Function>
+void with_fp8_result_type(data_type results, const Function& function) {
+  const std::type_identity<e4m3> inputs;
+  results == data_type::bf16 ? function(inputs, std::type_identity<bf16>{})
+                             : function(inputs, std::type_identity<float>{});
 }
 
 template <typename Function>
@@ -95,6 +100,9 @@ class cpu_backend final : public backend {
              const device_tensor& whole_lse) override;
   void sink(stream_id stream, const token_shape& shape, const device_tensor& output,
             const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) override;
+  void expand(stream_id stream, const expand_shape& shape, const device_tensor& latent,
+              const device_tensor& expansion, const device_tensor& key,
+              const device_tensor& value) override;
   void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& delta) override;
   void accumulate(stream_id stream, const token_shape& shape, const device_tensor& sum,
@@ -119,12 +127,12 @@ class cpu_backend final : public backend {
 void cpu_backend::forward(stream_id stream, const forward_arguments& arguments) {
   check(arguments);
   call(stream, [a = arguments, threads = options_.threads] {
-    with_result_type(a.query.type, a.output.type,
-                     [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
-                       attention_forward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
-                                         typed<const T>(a.value), typed<R>(a.output),
-                                         typed<float>(a.lse), threads);
-                     });
+    const auto run = [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
+      attention_forward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
+                        typed<const T>(a.value), typed<R>(a.output), typed<float>(a.lse), threads);
+    };
+    a.query.type == data_type::fp8 ? with_fp8_result_type(a.output.type, run)
+                                   : with_result_type(a.query.type, a.output.type, run);
   });
 }
 
@@ -175,6 +183,19 @@ void cpu_backend::sink(stream_id stream, const token_shape& shape, const device_
     with_type(output.type, [&]<typename T>(std::type_identity<T>) {
       cpu::sink(shape, typed<T>(output), typed<float>(lse), typed<const float>(sinks), parts);
     });
+  });
+}
+
+void cpu_backend::expand(stream_id stream, const expand_shape& shape, const device_tensor& latent,
+                         const device_tensor& expansion, const device_tensor& key,
+                         const device_tensor& value) {
+  check(shape);
+  call(stream, [=] {
+    with_types(latent.type, key.type,
+               [&]<typename T, typename E>(std::type_identity<T>, std::type_identity<E>) {
+                 cpu::expand(shape, typed<const T>(latent), typed<const T>(expansion),
+                             typed<E>(key), typed<E>(value));
+               });
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <string_view>
@@ -17,10 +18,20 @@ auto document_of(const reference_attention& a, int64_t position) {
   return std::upper_bound(a.document_ends.begin(), a.document_ends.end(), position);
 }
 
-bool sees(const reference_attention& a, int64_t i, int64_t j) {
-  if (document_of(a, a.query_positions[i]) != document_of(a, a.key_positions[j])) return false;
-  const int64_t distance = a.query_positions[i] - a.key_positions[j];
-  return !a.causal || (distance >= 0 && (a.window == 0 || distance < a.window));
+bool is_kept(const reference_attention& a, int64_t key_position) {
+  if (a.kept_first == 0) return false;
+  const auto end = document_of(a, key_position);
+  const int64_t begin = end == a.document_ends.begin() ? 0 : *std::prev(end);
+  return key_position - begin < a.kept_first;
+}
+
+bool sees(const reference_attention& a, int64_t batch, int64_t i, int64_t j) {
+  const int64_t shorter = a.shorter.empty() ? 0 : a.shorter[batch];
+  const int64_t query = a.query_positions[i] - shorter, key = a.key_positions[j];
+  if (shorter > 0 && key > a.key_positions.back() - shorter) return false;
+  if (document_of(a, query) != document_of(a, key)) return false;
+  if (!a.causal) return true;
+  return key <= query && (a.window == 0 || query - key < a.window || is_kept(a, key));
 }
 
 double scale_of(const reference_attention& a) {
@@ -70,14 +81,14 @@ row row_of(const reference_attention& a, std::span<const double> query, std::spa
   const double sink = a.sinks.empty() ? r.lse : a.sinks[head];
   double maximum = sink;
   for (int64_t j = 0; j < keys; ++j) {
-    if (!sees(a, token, j)) continue;
+    if (!sees(a, batch, token, j)) continue;
     const double* k = &key[(r.kv_head + j * a.kv_heads) * a.head_dim];
     r.p[j] = scale_of(a) * dot(q, k, a.head_dim);
     maximum = std::max(maximum, r.p[j]);
   }
   double sum = a.sinks.empty() ? 0 : std::exp(sink - maximum);
   for (int64_t j = 0; j < keys; ++j) {
-    if (!sees(a, token, j)) continue;
+    if (!sees(a, batch, token, j)) continue;
     r.p[j] = std::exp(r.p[j] - maximum);
     sum += r.p[j];
   }
@@ -123,8 +134,9 @@ reference_output reference_forward(const reference_attention& a, std::span<const
                           .lse = std::vector<double>(rows_of(a))};
   for_each_row(a, query, key, [&](const row& r) {
     double* output = &result.output[r.index * dims];
-    for (int64_t j = 0; j < std::ssize(r.p); ++j)
-      add(r.p[j], &value[(r.kv_head + j * a.kv_heads) * dims], output, dims);
+    for (int64_t j = 0; j < std::ssize(r.p); ++j) {
+      if (r.p[j] > 0) add(r.p[j], &value[(r.kv_head + j * a.kv_heads) * dims], output, dims);
+    }
     result.lse[r.index] = r.lse;
   });
   return result;

@@ -12,7 +12,7 @@
 namespace attnsim::kernels::cpu {
 
 /// Query q sees key k iff not causal, or position k <= position q and (with a window) k > q -
-/// window; and, where documents are given, both are in the same one. Arrays are dense, [batch][token][head][d], tokens in the order of the positions.
+/// window, or k is one of its document's first that are kept; and, where documents are given, both are in the same one. Arrays are dense, [batch][token][head][d], tokens in the order of the positions.
 struct reference_attention {
   std::int64_t batch = 1;
   std::int64_t heads = 1;
@@ -22,10 +22,13 @@ struct reference_attention {
   std::vector<std::int64_t> query_positions;
   std::vector<std::int64_t> key_positions;
   bool causal = false;
-  std::int64_t window = 0;                       ///< 0: none
-  double scale = 0;                              ///< 0: 1 / sqrt(head_dim)
-  std::vector<double> sinks = {};                ///< a logit a query head; empty: none
+  std::int64_t window = 0;         ///< 0: none
+  std::int64_t kept_first = 0;     ///< first tokens of a document that it does not hide
+  double scale = 0;                ///< 0: 1 / sqrt(head_dim)
+  std::vector<double> sinks = {};  ///< a logit a query head; empty: none
   std::vector<std::int64_t> document_ends = {};  ///< first position after each; empty: one document
+  /// Of each batch entry, by how much it is shorter: its queries stand so much earlier, and so do its last keys. Empty: none is.
+  std::vector<std::int64_t> shorter = {};
 
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
 };

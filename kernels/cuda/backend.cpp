@@ -24,6 +24,7 @@ void require(cudaError_t error, const char* what) {
 }  // namespace
 
 element to_element(data_type type) {
+  if (type == data_type::fp8) throw infeasible("fp8: expected kernel cpu, which alone has it");
   return type == data_type::bf16   ? element::bf16
          : type == data_type::fp16 ? element::fp16
                                    : element::fp32;

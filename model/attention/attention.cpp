@@ -15,8 +15,10 @@ namespace {
 
 constexpr name_table<mask_kind, 2> masks{
     {{mask_kind::full, "full"}, {mask_kind::causal, "causal"}}};
-constexpr name_table<data_type, 3> types{
-    {{data_type::bf16, "bf16"}, {data_type::fp16, "fp16"}, {data_type::fp32, "fp32"}}};
+constexpr name_table<data_type, 4> types{{{data_type::bf16, "bf16"},
+                                          {data_type::fp16, "fp16"},
+                                          {data_type::fp32, "fp32"},
+                                          {data_type::fp8, "fp8"}}};
 constexpr name_table<pass_kind, 4> passes{{{pass_kind::forward, "forward"},
                                            {pass_kind::backward, "backward"},
                                            {pass_kind::both, "both"},
@@ -44,7 +46,15 @@ pass_kind parse_pass(std::string_view text) {
 }
 
 std::int64_t element_bytes(data_type type) {
-  return type == data_type::fp32 ? 4 : 2;
+  return type == data_type::fp32 ? 4 : type == data_type::fp8 ? 1 : 2;
+}
+
+data_type result_type(data_type type) {
+  return type == data_type::fp8 ? data_type::bf16 : type;
+}
+
+data_type home_type(const attention& a) {
+  return a.dtype == data_type::fp8 ? a.wire_dtype.value_or(a.dtype) : a.dtype;
 }
 
 std::vector<std::int64_t> document_bounds(const attention& a, token_side side) {
@@ -53,6 +63,14 @@ std::vector<std::int64_t> document_bounds(const attention& a, token_side side) {
   std::vector<std::int64_t> bounds{0};
   for (const auto length : a.documents) bounds.push_back(bounds.back() + length);
   return bounds;
+}
+
+attention request_of(const attention& a, std::size_t which) {
+  auto one = a;
+  one.batch = 1;
+  one.prefix = a.prefixes[which];
+  one.prefixes.clear();
+  return one;
 }
 
 namespace {
@@ -111,10 +129,29 @@ void check_keys(const attention& a) {
 
 namespace {
 
+void check_requests(const attention& a) {
+  if (a.prefixes.empty()) return;
+  const auto refuse = [](std::int64_t value, const std::string& expected) {
+    throw input_error(asked("cache-lengths"), std::to_string(value), expected);
+  };
+  const auto [least, most] = std::minmax_element(a.prefixes.begin(), a.prefixes.end());
+  if (std::ssize(a.prefixes) != a.batch)
+    refuse(std::ssize(a.prefixes), fmt::format("expected one for each of {} sequences", a.batch));
+  if (*least < 0) refuse(*least, "expected whole numbers of at least 0");
+  if (*most != a.prefix) refuse(*most, fmt::format("expected a longest of {}", a.prefix));
+  if (a.padding > 0) refuse(a.prefix, "expected new tokens without padding");
+}
+
 void check_latent(const attention& a) {
+  if (a.latent_rank < 0 || a.rotary < 0 || a.rotary >= a.head_dim) {
+    throw input_error(asked("head-dim"), std::to_string(a.head_dim),
+                      fmt::format("expected more than the {} rotary elements", a.rotary));
+  }
   if (!a.latent) return;
   if (a.kv_heads != 1)
     throw input_error(asked("kv-heads"), std::to_string(a.kv_heads), "expected 1 with latent");
+  if (a.latent_rank > 0)
+    throw input_error(asked("latent"), "expected keys and values that are not expanded");
   if (a.value_dim() > a.head_dim) {
     throw input_error(asked("v-head-dim"), std::to_string(a.value_dim()),
                       fmt::format("expected at most head-dim {} with latent", a.head_dim));
@@ -127,6 +164,11 @@ void check(const attention& a, pass_kind pass) {
   if (a.latent && pass != pass_kind::forward) {
     throw input_error(asked("pass"), std::string(name_of(pass)),
                       "expected forward with latent: projections are absorbed to decode");
+  }
+  if (a.dtype == data_type::fp8 && pass != pass_kind::forward) {
+    throw input_error(asked("pass"), std::string(name_of(pass)),
+                      "expected forward with fp8: backward is computed in bf16, which is a "
+                      "question of its own");
   }
   if (a.prefix == 0 || pass == pass_kind::forward) return;
   throw input_error(asked("pass"), std::string(name_of(pass)),
@@ -150,6 +192,10 @@ void check(const attention& a) {
   }
   check_latent(a);
   check_keys(a);
+  check_requests(a);
+  if (a.wire_dtype == data_type::fp32) {
+    throw input_error(asked("wire-dtype"), "fp32", "expected bf16, fp16 or fp8");
+  }
   if (const auto too_much = find_excess(a)) {
     throw input_error(asked(too_much->field), std::to_string(too_much->value),
                       fmt::format("expected at most {} here: bytes and pairs of tokens are counted "
@@ -163,6 +209,11 @@ void check(const attention& a) {
   if (a.window > 0 && a.mask != mask_kind::causal) {
     throw input_error(asked("window"), fmt::format("{}", a.window),
                       "expected a causal mask with a sliding window");
+  }
+  if (a.kept_first < 0 || (a.kept_first > 0 && a.window == 0)) {
+    throw input_error(
+        asked("keep-first"), fmt::format("{}", a.kept_first),
+        a.window == 0 ? "expected with a sliding window" : "expected a whole number of at least 0");
   }
   for (const auto length : a.documents) {
     if (length < 1) {

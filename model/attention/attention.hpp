@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,8 @@
 namespace attnsim {
 
 enum class mask_kind { full, causal };
-enum class data_type { bf16, fp16, fp32 };
+/// fp8: queries, keys, values and probabilities in e4m3 (kernels/float8.hpp), all else in bf16.
+enum class data_type { bf16, fp16, fp32, fp8 };
 /// Queries and what is laid out as they are (outputs, row statistics), or keys and values.
 enum class token_side { queries, keys };
 /// `recompute`: forward without what backward needs, then both; as training with recomputed activations.
@@ -27,16 +29,25 @@ struct attention {
   std::int64_t padding =
       0;  ///< trailing tokens that carry no data: sent, but neither attended to nor computed
   std::int64_t prefix = 0;  ///< cached tokens before the sequence: keys and values only
+  /// Of each sequence of the batch, requests of different lengths; prefix is the longest. Empty: all alike.
+  std::vector<std::int64_t> prefixes = {};
   /// Tokens of another sequence whose keys and values are attended to (cross-attention); 0: the same sequence.
   std::int64_t kv_sequence = 0;
   mask_kind mask = mask_kind::causal;
   std::int64_t window = 0;  ///< sliding window in tokens, causal masks only; 0: none
+  /// First tokens of each document that stay visible when the window has moved on (StreamingLLM, arXiv 2309.17453).
+  std::int64_t kept_first = 0;
   /// Attention sinks: a learned logit a query head stands in the softmax's denominator, as one more key without a value.
   bool sinks = false;
   /// Latent attention with its projections absorbed, as it decodes: one K/V head, whose values are the first v_head_dim elements
   /// of its keys, stored and sent once.
   bool latent = false;
+  /// Latent attention as it trains and prefills: elements of a token's latent, of which a product makes the values and keys of all
+  /// heads, and elements beside it that are the last of every head's key. 0: keys and values come from elsewhere.
+  std::int64_t latent_rank = 0, rotary = 0;
   data_type dtype = data_type::bf16;
+  /// Of queries, keys and values between ranks, where it is not theirs (schedule/wire_type.hpp).
+  std::optional<data_type> wire_dtype = {};
   /// Lengths of documents packed into the sequence (cu_seqlens): a token sees its own document only. Empty: one.
   std::vector<std::int64_t> documents = {};
   /// What stands in for what, one line each: told with every answer.
@@ -56,9 +67,16 @@ struct attention {
 };
 
 std::int64_t element_bytes(data_type);
+/// Of outputs and gradients.
+data_type result_type(data_type);
+/// Of queries, keys and values as their ranks have them: computing in fp8 with a wider type between ranks rounds on arrival.
+data_type home_type(const attention&);
 
 /// The first token of each document, ascending, and the end of the last: the padding is after it.
 std::vector<std::int64_t> document_bounds(const attention&, token_side = token_side::queries);
+
+/// One sequence of a batch of several lengths.
+attention request_of(const attention&, std::size_t which);
 
 /// Whether 64 bits have room for its pairs of tokens, its bytes, and sums of several tensors.
 bool is_countable(const attention&);
@@ -67,7 +85,8 @@ bool is_countable(const attention&);
 /// the latter with a full mask.
 void check(const attention&);
 
-/// Cached tokens have no gradients, nor has absorbed latent attention: throws input_error for any pass but forward.
+/// Cached tokens have no gradients, nor has absorbed latent attention, and fp8 is forward only: throws input_error for any other
+/// pass.
 void check(const attention&, pass_kind);
 
 std::string_view name_of(mask_kind);

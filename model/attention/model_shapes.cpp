@@ -176,6 +176,7 @@ void use_absorbed(attention& a, const std::string& model) {
   const auto m = find_model(model);
   if (m.latent == 0)
     throw input_error(asked("latent"), fmt::format("{} has no latent attention", m.name));
+  a.latent_rank = a.rotary = 0;
   a.kv_heads = 1;
   a.head_dim = m.latent + m.rotary;
   a.v_head_dim = m.latent;
@@ -194,6 +195,8 @@ void use_model(attention& a, const std::string& model, layer_kind layer) {
   a.mask = m.mask;
   a.head_dim = m.key_dim;
   a.v_head_dim = m.value_dim == m.key_dim ? 0 : m.value_dim;
+  a.latent_rank = m.latent;
+  a.rotary = m.latent > 0 ? m.rotary : 0;
   use_layers(a, m, layer);
   a.sinks = m.sinks;
   if (m.joint) a.notes.push_back("the sequence holds text and image tokens together");

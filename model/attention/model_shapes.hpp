@@ -16,7 +16,7 @@ std::string_view name_of(layer_kind);
 layer_kind parse_layer(
     std::string_view text);  ///< throws std::invalid_argument that lists the names
 
-/// Sets heads, kv_heads, head_dim, v_head_dim, mask, window and sinks to those of a layer, and adds to the notes what stands in for
+/// Sets heads, kv_heads, head_dim, v_head_dim, mask, window, sinks and the latent's elements to those of a layer, and adds to the notes what stands in for
 /// what: which of a model's layers it is, what is left out.
 ///
 /// `model` is a name of the list, a file, or the text of a config.json itself (it begins with a brace). Of a configuration count,

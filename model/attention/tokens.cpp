@@ -536,10 +536,37 @@ std::vector<tile> tiles_of_row(const placed_range& q, std::span<const placed_ran
   return row;
 }
 
-/// The calls for the ranges of one document.
+/// Queries whose window has moved on from first tokens of their document, and these tokens. A query sees a key behind its window as
+/// one a window earlier in the sequence would under a causal mask.
+struct kept_pair {
+  placed_range queries;  ///< a window earlier
+  placed_range keys;
+};
+
+/// Calls `pair` with what the document that begins at `begin` has of them.
+template <typename Pair>
+void each_kept_pair(std::span<const placed_range> queries, std::span<const placed_range> keys,
+                    const attention& a, std::int64_t begin, const Pair& pair) {
+  for (const auto& k : keys) {
+    const auto kept = up_to(k, count_before(k.tokens, begin + a.kept_first));
+    if (kept.tokens.count <= 0) continue;
+    for (auto q : queries) {
+      q.tokens.first -= a.window;
+      q = from(q, count_before(q.tokens, kept.tokens.first));
+      if (q.tokens.count > 0) pair(kept_pair{q, kept});
+    }
+  }
+}
+
+attention without_window(attention a) {
+  a.window = a.kept_first = 0;
+  return a;
+}
+
+/// The calls for the ranges of one document, which begins at `begin`.
 void append_document(std::vector<tile>& all, std::span<const placed_range> queries,
                      std::span<const placed_range> keys, const attention& a, bool staircase,
-                     held_results held, std::int64_t times) {
+                     held_results held, const token_document& document) {
   seen_columns seen(keys, a);
   tile_rows rows(seen);
   for (const auto& q : queries) {
@@ -550,9 +577,15 @@ void append_document(std::vector<tile>& all, std::span<const placed_range> queri
     }
   }
   auto tiles = std::move(rows).take();
+  if (a.kept_first > 0) {
+    const auto behind = without_window(a);
+    each_kept_pair(queries, keys, a, document.begin, [&](const kept_pair& pair) {
+      append_tiles(tiles, pair.queries, pair.keys, behind, staircase);
+    });
+  }
   mark_accumulation(tiles, held);
   for (auto& t : tiles) {
-    t.times = times;
+    t.times = document.times;
     all.push_back(t);
   }
 }
@@ -683,13 +716,8 @@ std::int64_t cache_shard_tokens(token_layout layout, const attention& a, std::in
 
 token_set cache_shard(token_layout layout, const attention& a, std::int64_t chunks,
                       std::int64_t chunk) {
-  token_set all;
   const auto longest = cache_shard_tokens(layout, a, chunks);
-  for (auto r : tokens_of(layout, longest * chunks, chunks, chunk)) {
-    r.count = count_before(r, a.tokens(token_side::keys));
-    if (r.count > 0) all.push_back(r);
-  }
-  return all;
+  return before(tokens_of(layout, longest * chunks, chunks, chunk), a.tokens(token_side::keys));
 }
 
 token_set all_tokens(const attention& a, token_side side) {
@@ -711,6 +739,15 @@ std::int64_t size(const token_set& set) {
   std::int64_t total = 0;
   for (const auto& r : set) total += r.count;
   return total;
+}
+
+token_set before(const token_set& set, std::int64_t end) {
+  token_set all;
+  for (auto r : set) {
+    r.count = count_before(r, end);
+    if (r.count > 0) all.push_back(r);
+  }
+  return all;
 }
 
 token_set joined(const token_set& set) {
@@ -767,10 +804,11 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
   std::vector<tile> all;
   each_document(placed_of(a, token_side::queries, queries, documents), key_ranges,
                 [&](const auto& rows, const auto& cols) {
-                  const auto times = a.kv_sequence > 0 ? 1 : documents[rows.front().document].times;
-                  if (self) return all.push_back(self_tile(rows, held, times));
+                  const auto document =
+                      a.kv_sequence > 0 ? token_document() : documents[rows.front().document];
+                  if (self) return all.push_back(self_tile(rows, held, document.times));
                   if (before > 0) return all.push_back(continued_tile(rows, held, before));
-                  append_document(all, rows, cols, a, staircase, held, times);
+                  append_document(all, rows, cols, a, staircase, held, document);
                 });
   return all;
 }
@@ -790,12 +828,25 @@ std::int64_t visible_pairs(const token_set& queries, const token_set& keys, cons
                   for (const auto& q : rows) {
                     for (const auto& k : cols) total += make_tile(q, k, a).pairs();
                   }
+                  if (a.kept_first == 0) return;
+                  const auto behind = without_window(a);
+                  each_kept_pair(rows, cols, a, documents[rows.front().document].begin,
+                                 [&](const kept_pair& pair) {
+                                   total += make_tile(pair.queries, pair.keys, behind).pairs();
+                                 });
                 });
   return total;
 }
 
 std::int64_t visible_pairs(const attention& a) {
   return visible_pairs(all_tokens(a, token_side::queries), all_tokens(a, token_side::keys), a);
+}
+
+std::int64_t visible_pairs_of_batch(const attention& a) {
+  if (a.prefixes.empty()) return a.batch * visible_pairs(a);
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < a.prefixes.size(); ++i) total += visible_pairs(request_of(a, i));
+  return total;
 }
 
 }  // namespace attnsim

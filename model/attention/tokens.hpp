@@ -72,6 +72,9 @@ token_set slice(const token_set&, std::int64_t first, std::int64_t count);
 
 std::int64_t size(const token_set&);
 
+/// Those at positions below `end`.
+token_set before(const token_set&, std::int64_t end);
+
 /// Neighbouring ranges that continue each other joined into one.
 token_set joined(const token_set&);
 
@@ -93,9 +96,10 @@ struct tile {
   std::int64_t row_first = 0, rows = 0, row_step = 1;
   std::int64_t col_first = 0, cols = 0, col_step = 1;
   block_mask mask;
-  std::int64_t times = 1;  ///< as its document
-  bool adds_rows = false;  ///< o, lse or d_q of its rows already hold something
-  bool adds_cols = false;  ///< d_k, d_v of its columns already hold something
+  std::int64_t times = 1;     ///< as its document, or as its request in a batch of several lengths
+  std::int64_t request = -1;  ///< of a batch of several lengths, the only sequence that it is of
+  bool adds_rows = false;     ///< o, lse or d_q of its rows already hold something
+  bool adds_cols = false;     ///< d_k, d_v of its columns already hold something
 
   std::int64_t pairs() const { return visible_pairs(mask, rows, cols); }
 };
@@ -110,7 +114,7 @@ struct held_results {
 /// sides; where they differ the finer side is split into strided calls, unless the kernel takes `staircase` masks. Ascending
 /// tokens against themselves (a zigzag chunk's own pair) are one causal call a document, also with keys
 /// of earlier tokens before them. Documents are tiles of their own,
-/// as a variable-length kernel has them in one call.
+/// as a variable-length kernel has them in one call. First tokens that a window keeps are calls of their own.
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
                                bool staircase, const std::vector<token_document>& documents,
                                held_results = {});
@@ -120,7 +124,8 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
 
 /// Number of (query, key) pairs that are visible: the exact work.
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention&);
-/// Of all queries and all keys.
+/// Of all queries and all keys of a sequence, of the longest where they differ. And of the whole batch.
 std::int64_t visible_pairs(const attention&);
+std::int64_t visible_pairs_of_batch(const attention&);
 
 }  // namespace attnsim

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/config.hpp"
+#include "model/error.hpp"
 #include "model/named.hpp"
 #include "model/spelling.hpp"
 
@@ -250,9 +251,19 @@ key_split read_split(const config_node& node) {
           .assumed = node.has("assumed") ? node.get_text("assumed") : ""};
 }
 
-kernel_profile read_kernel(const config_node& node, flop_rate peak) {
+kernel_profile::fp8_rates read_fp8(const config_node& node, flop_rate peak) {
+  node.allow_only({"basis", "source", "tables"});
+  if (peak <= flop_rate()) node.fail("", "expected a device with an fp8 peak");
+  kernel_profile::fp8_rates rates{
+      .basis = read_basis(node), .source = node.get_text("source"), .tables = {}};
+  for (const auto& table : node.at("tables").items())
+    rates.tables.push_back(read_table(table, peak));
+  return rates;
+}
+
+kernel_profile read_kernel(const config_node& node, flop_rate peak, flop_rate fp8_peak) {
   node.allow_only({"name", "source", "basis", "occupancy", "boost", "staircase", "key_split",
-                   "laws", "tables"});
+                   "laws", "tables", "fp8"});
   kernel_profile kernel;
   kernel.name = node.get<std::string>("name");
   kernel.source = node.get_text("source");
@@ -264,7 +275,9 @@ kernel_profile read_kernel(const config_node& node, flop_rate peak) {
   if (node.has("laws")) {
     for (const auto& law : node.at("laws").items()) kernel.laws.push_back(read_law(law));
   }
-  if (kernel.laws.empty() || node.has("tables")) {
+  if (node.has("fp8")) kernel.fp8 = read_fp8(node.at("fp8"), fp8_peak);
+  const bool needs_tables = kernel.laws.empty() && kernel.fp8.tables.empty();
+  if (needs_tables || node.has("tables")) {
     for (const auto& table : node.at("tables").items())
       kernel.tables.push_back(read_table(table, peak));
   }
@@ -274,7 +287,7 @@ kernel_profile read_kernel(const config_node& node, flop_rate peak) {
 void read_kernels(const config_node& list, device_profile& device) {
   const auto peak = std::max(device.peak_half, device.peak_fp32);
   for (const auto& item : list.items()) {
-    auto kernel = read_kernel(item, peak);
+    auto kernel = read_kernel(item, peak, device.peak_fp8);
     const auto names = names_in(device.kernels);
     if (std::find(names.begin(), names.end(), kernel.name) != names.end()) {
       item.fail("name", "expected a name that no other kernel has");
@@ -435,13 +448,32 @@ const kernel_profile* device_profile::find_kernel(const std::string& wanted) con
   return newest;
 }
 
-const kernel_profile* device_profile::kernel(const std::string& wanted) const {
-  if (wanted.empty()) return kernels.empty() ? nullptr : &kernels.front();
+namespace {
+
+const kernel_profile* first_with_rates(const std::vector<kernel_profile>& kernels, data_type type) {
+  const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                  [&](const kernel_profile& one) { return one.has_rates(type); });
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const kernel_profile* device_profile::kernel(const std::string& wanted, data_type type) const {
+  if (wanted.empty() && type == data_type::fp8) {
+    if (const auto* found = first_with_rates(kernels, type)) return found;
+  }
+  if (wanted.empty()) return first_with_rates(kernels, data_type::bf16);
   if (const auto* found = find_kernel(wanted)) return found;
   if (kernels.empty()) {
     throw input_error(asked("kernel"), wanted, fmt::format("{} has no measured kernels", name));
   }
   throw input_error(asked("kernel"), wanted, expected_one_of(wanted, names_in(kernels)));
+}
+
+void require_peak(const device_profile& device, data_type type) {
+  if (device.peak(type) > flop_rate()) return;
+  throw infeasible(asked("dtype"), std::string(name_of(type)),
+                   device.name + " has no such products; expected bf16, fp16 or fp32");
 }
 
 device_profile read_device(const config_node& root) {

@@ -97,6 +97,19 @@ struct kernel_profile {
   key_split split;
   std::vector<kernel_law> laws;  ///< a pass that has one is not read from the tables
   std::vector<kernel_table> tables;
+  /// Of fp8, which has no laws; empty: a kernel without.
+  struct fp8_rates {
+    attnsim::basis basis = attnsim::basis::assumed;
+    std::string source;
+    std::vector<kernel_table> tables;
+  } fp8;
+
+  const std::vector<kernel_table>& tables_of(data_type type) const {
+    return type == data_type::fp8 ? fp8.tables : tables;
+  }
+  bool has_rates(data_type type) const {
+    return !tables_of(type).empty() || (type != data_type::fp8 && !laws.empty());
+  }
 };
 
 /// How matrix products run, as cuBLASLt's do; `matmul` in files. cost/matmul.hpp has the time.
@@ -226,7 +239,9 @@ struct device_profile {
   uncertainty_profile uncertainty;
   std::vector<kernel_profile> kernels;  ///< the first is the default
 
-  flop_rate peak(data_type type) const { return type == data_type::fp32 ? peak_fp32 : peak_half; }
+  flop_rate peak(data_type type) const {
+    return type == data_type::fp32 ? peak_fp32 : type == data_type::fp8 ? peak_fp8 : peak_half;
+  }
   const transport_profile& transport(link_kind kind) const {
     return transports[static_cast<int>(kind)];
   }
@@ -246,12 +261,16 @@ struct device_profile {
     return transport(kind).uncertainty > 0 ? transport(kind).uncertainty
                                            : uncertainty.communication;
   }
-  /// The kernel called `name`, or the newest of its versions ("cudnn": cudnn-9.19 over cudnn-9.2), or the first when empty;
-  /// nullptr when there are no tables (roofline only). Throws input_error that lists the names.
-  const kernel_profile* kernel(const std::string& name) const;
+  /// The kernel called `name`, or the newest of its versions ("cudnn": cudnn-9.19 over cudnn-9.2), or when empty the first that
+  /// has rates of the type, in fp8 else the first of 16 bits; nullptr when there is none (roofline only). Throws input_error that
+  /// lists the names.
+  const kernel_profile* kernel(const std::string& name, data_type = data_type::bf16) const;
   /// Likewise; nullptr where there is none of that name.
   const kernel_profile* find_kernel(const std::string& name) const;
 };
+
+/// Throws infeasible where the device has no products of the type.
+void require_peak(const device_profile&, data_type);
 
 /// Reads a profile; throws input_error for unknown keys, missing values, and rates above the peak. Shares and factors
 /// default to 1, fixed costs to zero, the efficiencies to efficiency or collective_efficiency, ramps alike (one_way_ramp,
@@ -289,6 +308,7 @@ struct device_profile {
 ///     - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [1024, 2048], tflops: [400, 500]}
 ///     - {pass: forward, mask: causal, head_dim: 128, heads: [64, 32], square: [1024, 2048], tflops: [300, 450]}
 ///     - {pass: backward, mask: full, head_dim: 128, heads: 32, rows: [512, 1024], cols: [512], tflops: [[300], [350]]}
+///     fp8: {basis: published, source: where they are from, tables: [...]}     # likewise, of fp8
 device_profile read_device(const config_node&);
 
 }  // namespace attnsim

@@ -42,10 +42,9 @@ double block_cost(const cluster& c, const attention& a, const strategy& s, pass_
   auto slowest = c.network.links()[path[0]].capacity;
   for (const auto id : path) slowest = std::min(slowest, c.network.links()[id].capacity);
   slowest = slowest * c.device.transport(transport_of(c.network, path)).efficiency;
-  const byte_count chunk(a.sequence / places *
-                         token_bytes(a, tensor::q, precision::storage, heads));
-  return kernel_time(c.device, c.device.kernel(s.kernel), block_call(a, heads, pass, places),
-                     s.start) /
+  const byte_count chunk(a.sequence / places * token_bytes(a, tensor::q, precision::wire, heads));
+  return kernel_time(c.device, c.device.kernel(s.kernel, a.dtype),
+                     block_call(a, heads, pass, places), s.start) /
          (chunk / slowest);
 }
 

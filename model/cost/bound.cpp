@@ -101,7 +101,8 @@ double time_bound::computation(const strategy& s, int ranks, pass_kind pass) con
   const auto operations =
       pairs_ * operations_a_pair(pass, attention_.head_dim, attention_.value_dim()) / ranks;
   const auto& device = cluster_.device;
-  const auto rate = highest_rate(device, device.kernel(s.kernel), attention_.dtype, pass);
+  const auto rate =
+      highest_rate(device, device.kernel(s.kernel, attention_.dtype), attention_.dtype, pass);
   return operations / rate.value() / fastest_;
 }
 

@@ -29,6 +29,7 @@ seconds of_local(const placed_schedule& i, std::size_t index, int rank) {
     case op_kind::sink:
     case op_kind::accumulate:
       return std::max(calls.additions, 1) * host.add;
+    case op_kind::expand:
     case op_kind::copy:
       return static_cast<double>(tensors(op.writes)) * host.copy;
     default:

@@ -184,18 +184,20 @@ seconds time_at_head_dim(const std::set<std::int64_t>& measured, double head_dim
   return std::max(ratio(from), 1 + way * (of_pair(to) / of_pair(from) - 1)) * time_at(from);
 }
 
-const kernel_table* table_for(const kernel_profile& kernel, pass_kind pass, mask_kind mask,
+using table_list = std::vector<kernel_table>;
+
+const kernel_table* table_for(const table_list& tables, pass_kind pass, mask_kind mask,
                               std::int64_t head_dim) {
-  for (const auto& t : kernel.tables) {
+  for (const auto& t : tables) {
     if (t.pass == pass && t.mask == mask && t.head_dim == head_dim) return &t;
   }
   return nullptr;
 }
 
-std::set<std::int64_t> measured_head_dims(const kernel_profile& kernel, pass_kind pass,
+std::set<std::int64_t> measured_head_dims(const table_list& tables, pass_kind pass,
                                           mask_kind mask) {
   std::set<std::int64_t> found;
-  for (const auto& t : kernel.tables) {
+  for (const auto& t : tables) {
     if (t.pass == pass && t.mask == mask) found.insert(t.head_dim);
   }
   return found;
@@ -232,18 +234,19 @@ double gain_of_long_triangle(const kernel_table& triangle, const kernel_table* s
 /// Time of the whole rectangle (full) or of half of it (causal).
 seconds time_of(const device_profile& device, const kernel_profile& kernel, const kernel_call& call,
                 const loop_nest& loops, mask_kind mask) {
+  const auto& tables = kernel.tables_of(call.dtype);
   auto measured = mask;
-  auto head_dims = measured_head_dims(kernel, call.pass, measured);
+  auto head_dims = measured_head_dims(tables, call.pass, measured);
   if (head_dims.empty()) {
     measured = mask == mask_kind::full ? mask_kind::causal : mask_kind::full;
-    head_dims = measured_head_dims(kernel, call.pass, measured);
+    head_dims = measured_head_dims(tables, call.pass, measured);
   }
   const reading on{
       device, call.pass == pass_kind::backward ? kernel.backward_scheduling : kernel.scheduling};
   const double pairs =
       loops.outer * loops.inner * loops.units * (mask == mask_kind::causal ? 0.5 : 1);
   const auto table = [&](std::int64_t head_dim) -> const kernel_table& {
-    return *table_for(kernel, call.pass, measured, head_dim);
+    return *table_for(tables, call.pass, measured, head_dim);
   };
   return time_at_head_dim(
       head_dims, mean_head_dim(call),
@@ -251,7 +254,7 @@ seconds time_of(const device_profile& device, const kernel_profile& kernel, cons
         const double gain =
             mask == mask_kind::causal && measured == mask
                 ? gain_of_long_triangle(table(head_dim),
-                                        table_for(kernel, call.pass, mask_kind::full, head_dim),
+                                        table_for(tables, call.pass, mask_kind::full, head_dim),
                                         loops.inner, on)
                 : 1;
         const double rate = gain * rate_by(table(head_dim), loops, mask, on);
@@ -305,10 +308,16 @@ law_terms terms_of(const kernel_law& law, loop_nest loops, mask_kind mask, doubl
   return time(longest) > time(all) ? longest : all;
 }
 
+/// Those of 16 bits alone.
+bool has_laws(data_type type) {
+  return type != data_type::fp32 && type != data_type::fp8;
+}
+
 /// Of the mask or else the other one, the nearest head dimension, the nearest sharing of K/V heads; null without one for
 /// the pass.
 const kernel_law* law_for(const kernel_profile& kernel, const kernel_call& call, mask_kind mask) {
   const kernel_law* best = nullptr;
+  if (!has_laws(call.dtype)) return best;
   const auto rank = [&](const kernel_law& l) {
     return std::tuple(l.mask != mask,
                       std::abs(static_cast<double>(l.head_dim) - mean_head_dim(call)),
@@ -392,10 +401,11 @@ byte_count bytes_moved(const kernel_call& call) {
   const auto rows = call.batch * call.heads * call.rows;
   const auto cols = call.batch * call.kv_heads * call.cols;
   const auto passes = backward ? 2 : 1;  // Q, O, K and V, and their gradients
-  const auto elements =
-      passes * (rows * (call.head_dim + call.value_dim()) + cols * call.stored_dims());
+  const auto inputs = passes * (rows * call.head_dim + cols * call.stored_dims());
+  const auto outputs = passes * rows * call.value_dim();
   constexpr std::int64_t log_sum_exp_bytes = 4;
-  return byte_count(elements * element_bytes(call.dtype) + rows * log_sum_exp_bytes);
+  return byte_count(inputs * element_bytes(call.dtype) +
+                    outputs * element_bytes(result_type(call.dtype)) + rows * log_sum_exp_bytes);
 }
 
 seconds roofline_time(const device_profile& device, const kernel_call& call) {
@@ -404,8 +414,9 @@ seconds roofline_time(const device_profile& device, const kernel_call& call) {
 }
 
 bool is_measured(const kernel_profile& kernel, const kernel_call& call) {
+  const auto& tables = kernel.tables_of(call.dtype);
   return call.dtype != data_type::fp32 &&
-         std::any_of(kernel.tables.begin(), kernel.tables.end(),
+         std::any_of(tables.begin(), tables.end(),
                      [&](const kernel_table& table) { return table.pass == call.pass; });
 }
 
@@ -451,8 +462,7 @@ seconds split_time(const device_profile& device, const kernel_profile& kernel,
 
 seconds busy_time(const device_profile& device, const kernel_profile* kernel,
                   const kernel_call& call, run_start start) {
-  const bool has_law =
-      kernel && call.dtype != data_type::fp32 && law_for(*kernel, call, mask_kind::full);
+  const bool has_law = kernel && law_for(*kernel, call, mask_kind::full);
   if (!has_law && !(kernel && is_measured(*kernel, call))) return roofline_time(device, call);
   const auto warm =
       has_law ? time_by_laws(device, *kernel, call) : measured_time(device, *kernel, call);
@@ -543,8 +553,9 @@ flop_rate highest_rate(const device_profile& device, const kernel_profile* kerne
                        pass_kind pass, double head_dim) {
   if (!kernel || dtype == data_type::fp32) return highest_rate(device, kernel, dtype, pass);
   auto near = *kernel;
-  std::erase_if(near.tables,
-                [&](const auto& one) { return !is_read_for(one, kernel->tables, head_dim); });
+  const auto& tables = kernel->tables_of(dtype);
+  std::erase_if(dtype == data_type::fp8 ? near.fp8.tables : near.tables,
+                [&](const auto& one) { return !is_read_for(one, tables, head_dim); });
   std::erase_if(near.laws,
                 [&](const auto& one) { return !is_read_for(one, kernel->laws, head_dim); });
   return highest_rate(device, &near, dtype, pass);
@@ -554,13 +565,14 @@ flop_rate highest_rate(const device_profile& device, const kernel_profile* kerne
                        pass_kind pass) {
   flop_rate measured;
   if (kernel && dtype != data_type::fp32) {
-    for (const auto& table : kernel->tables) {
+    for (const auto& table : kernel->tables_of(dtype)) {
       for (const auto rate : table.rates) {
         if (table.pass == pass) measured = std::max(measured, rate);
       }
     }
     for (const auto& law : kernel->laws) {
-      if (law.pass == pass) measured = std::max(measured, highest_rate(device, law));
+      if (has_laws(dtype) && law.pass == pass)
+        measured = std::max(measured, highest_rate(device, law));
     }
   }
   const auto peak = device.peak(dtype);

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "model/cost/matmul.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -17,10 +19,9 @@ cost_form form_of(const schedule& s, const operation& op) {
   for (const auto* list : {&op.reads, &op.writes}) {
     for (const auto& o : *list) {
       const auto& b = s.buffer_of(o);
-      sizes.emplace_back((static_cast<int>(o.what) * 4 + static_cast<int>(b.heads)) * 8 +
-                             (b.tail ? 4 : 0) + (b.format == precision::fp32 ? 2 : 0) +
-                             (o.at.ascending ? 1 : 0),
-                         s.slot_count(o));
+      const int kind = static_cast<int>(o.what) * 4 + static_cast<int>(b.heads);
+      const int format = static_cast<int>(b.format) * 2 + (o.at.ascending ? 1 : 0);
+      sizes.emplace_back(kind * 16 + (b.tail ? 8 : 0) + format, s.slot_count(o));
     }
   }
   return {op.kind, std::move(sizes), op.reads.size()};
@@ -48,6 +49,22 @@ void set_to_mean_loop(kernel_call& call, const std::vector<tile>& tiles) {
   loop = (area + parallel - 1) / parallel;
 }
 
+/// One call of a batch whose sequences have different lengths: all of them with as many keys as they have on average.
+void set_to_mean_request(kernel_call& call, const std::vector<tile>& tiles) {
+  std::int64_t requests = 0, latest = -1;
+  call.rows = call.cols = call.pairs = 0;
+  for (const auto& t : tiles) {
+    if (t.request != latest) requests += t.times;
+    latest = t.request;
+    call.rows = std::max(call.rows, t.rows);
+    call.cols += t.times * t.cols;
+    call.pairs += t.times * t.pairs();
+  }
+  call.batch = requests;
+  call.cols = (call.cols + requests - 1) / requests;
+  call.pairs = std::min((call.pairs + requests - 1) / requests, call.rows * call.cols);
+}
+
 }  // namespace
 
 local_costs::local_costs(const workload& w, const device_profile& device,
@@ -58,6 +75,23 @@ local_costs::local_costs(const workload& w, const device_profile& device,
     form_.push_back(forms.try_emplace(form_of(w.program(), op), forms.size()).first->second);
   }
   known_.resize(forms.size() * variants);
+}
+
+/// The product, and the rotary elements beside it, which go to every head.
+seconds local_costs::expansion_time(const operation& op, int rank) const {
+  const auto& a = workload_.problem();
+  const auto& k = attnsim::find(op.writes, tensor::k);
+  const auto tokens = a.batch * workload_.program().slot_count(k) * workload_.slot_tokens(k);
+  const auto heads = workload_.heads(rank, workload_.program().buffer_of(k).heads, 0, k.part).keys;
+  const auto width = a.head_dim - a.rotary + a.value_dim();
+  const auto product = product_time(device_,
+                                    {.rows = static_cast<double>(tokens),
+                                     .cols = static_cast<double>(heads * width),
+                                     .inner = static_cast<double>(a.latent_rank)},
+                                    product_type::half);
+  const byte_count copied(tokens * heads * a.rotary *
+                          element_bytes(number_type(a, tensor::k, precision::storage)));
+  return a.rotary > 0 ? product + device_.memory_time(copied) : product;
 }
 
 local_costs::cost local_costs::attention_cost(const operation& op, int rank) const {
@@ -86,6 +120,18 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
     if (use.count > 0) total.time += device_.memory_time(use.traffic, use.count);
     total.memory += use;
   };
+  if (!a.prefixes.empty() && !tiles.empty()) {
+    memory_calls use;
+    for (const auto& t : tiles) {
+      auto of_one = workload_.accumulation_of(op, t);
+      of_one.traffic = of_one.traffic / a.batch;
+      add_to_one_call(use, of_one, t.times);
+    }
+    add_memory(use);
+    set_to_mean_request(call, tiles);
+    add_call();
+    return total;
+  }
   if (!a.documents.empty() && !tiles.empty()) {
     memory_calls use;
     for (const auto& t : tiles) add_to_one_call(use, workload_.accumulation_of(op, t), t.times);
@@ -108,6 +154,10 @@ local_costs::cost local_costs::cost_of(const operation& op, int rank) const {
   if (is_kernel(op.kind)) return attention_cost(op, rank);
   cost c{.known = true};
   if (is_communication(op.kind)) return c;
+  if (op.kind == op_kind::expand) {
+    c.time = expansion_time(op, rank);
+    return c;
+  }
   c.memory = workload_.memory_calls_of(op);
   c.time = op.kind == op_kind::delta ? device_.delta_time(c.memory.traffic)
                                      : device_.memory_time(c.memory.traffic, c.memory.count);

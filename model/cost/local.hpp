@@ -46,6 +46,7 @@ class local_costs {
 
   cost attention_cost(const operation&, int rank) const;
   cost cost_of(const operation&, int rank) const;
+  seconds expansion_time(const operation&, int rank) const;
   const cost& find(std::size_t op, int rank) const;
   const cost& of_rank(std::size_t op, int rank) const;
 

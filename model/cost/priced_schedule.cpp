@@ -29,7 +29,7 @@ attention shared_out(const attention& a, const strategy& s, const schedule& prog
 
 priced_schedule::priced_schedule(const cluster& c, const attention& a, const strategy& s,
                                  schedule program)
-    : kernel_(c.device.kernel(s.kernel)),
+    : kernel_(c.device.kernel(s.kernel, a.dtype)),
       schedule_(std::move(program)),
       workload_(schedule_, shared_out(a, s, schedule_), s.tokens,
                 kernel_ == nullptr || kernel_->staircase, s.merges),

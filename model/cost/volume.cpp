@@ -17,10 +17,10 @@ struct chunk_sizes {
   std::int64_t queries, keys, before;  ///< tokens; `before`: those that a window reaches
   head_range heads;
 
-  std::int64_t of(tensor t, precision format = precision::storage) const {
+  std::int64_t of(tensor t, precision format = precision::wire) const {
     return (is_key_side(t) ? keys : queries) * token_bytes(problem, t, format, heads);
   }
-  std::int64_t of_halo(tensor t, precision format = precision::storage) const {
+  std::int64_t of_halo(tensor t, precision format = precision::wire) const {
     return before * token_bytes(problem, t, format, heads);
   }
 };
@@ -35,8 +35,11 @@ chunk_sizes sizes_of(const strategy& s, const attention& a) {
 }
 
 chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass) {
-  const auto keys = chunk.of(tensor::k) + chunk.of(tensor::v);
-  const auto halo_keys = chunk.of_halo(tensor::k) + chunk.of_halo(tensor::v);
+  const auto keys = s.keys_sent == key_form::latent ? chunk.of(tensor::latent)
+                                                    : chunk.of(tensor::k) + chunk.of(tensor::v);
+  const auto halo_keys = s.keys_sent == key_form::latent
+                             ? chunk.of_halo(tensor::latent)
+                             : chunk.of_halo(tensor::k) + chunk.of_halo(tensor::v);
   if (pass == pass_kind::forward) {
     return {.queries = chunk.of(tensor::q),
             .keys = keys,
@@ -55,10 +58,12 @@ chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass
 }
 
 /// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's. A cached prefix stays.
-std::int64_t exchanged(chunk_sizes chunk, const strategy& s) {
+std::int64_t exchanged(chunk_sizes chunk, const strategy& s, pass_kind pass) {
   chunk.keys -= chunk.problem.prefix / (std::int64_t{s.rows} * s.cols);
-  const auto all =
-      chunk.of(tensor::q) + chunk.of(tensor::o) + chunk.of(tensor::k) + chunk.of(tensor::v);
+  const bool forward = pass == pass_kind::forward;
+  const auto all = chunk.of(forward ? tensor::q : tensor::d_q) + chunk.of(tensor::o) +
+                   chunk.of(forward ? tensor::k : tensor::d_k) +
+                   chunk.of(forward ? tensor::v : tensor::d_v);
   return all / s.ulysses * (s.ulysses - 1);
 }
 
@@ -81,7 +86,7 @@ volume volume_of(const strategy& s, const attention& a, pass_kind pass) {
   volume all{.apart = true};
   if (s.rows * s.cols > 1)
     all = chosen.sends ? chosen.sends(s, bytes_of(chunk, s, pass), pass) : volume{};
-  if (s.ulysses > 1) all.parts.push_back({exchange_axis(whole_grid(s)), exchanged(chunk, s)});
+  if (s.ulysses > 1) all.parts.push_back({exchange_axis(whole_grid(s)), exchanged(chunk, s, pass)});
   return all;
 }
 

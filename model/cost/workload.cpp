@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -32,11 +33,12 @@ precision format_of(const schedule& s, const operand& o) {
 }
 
 std::int64_t heads_of(const head_range& heads, tensor t) {
+  if (t == tensor::latent) return 1;
   return is_key_side(t) ? heads.keys : heads.queries;
 }
 
 std::int64_t number_bytes(const attention& a, tensor t, precision format) {
-  return format == precision::fp32 || is_statistic(t) ? 4 : element_bytes(a.dtype);
+  return element_bytes(number_type(a, t, format));
 }
 
 /// Parts of the heads are alike: each has as many K/V heads.
@@ -49,8 +51,16 @@ void require_parts(const attention& a, const schedule& s) {
 
 }  // namespace
 
+data_type number_type(const attention& a, tensor t, precision format) {
+  if (format == precision::fp32 || is_statistic(t)) return data_type::fp32;
+  if (!is_input(t)) return result_type(a.dtype);
+  return format == precision::wire ? a.wire_dtype.value_or(a.dtype) : a.dtype;
+}
+
 std::int64_t head_elements(const attention& a, tensor t) {
   if (is_statistic(t)) return 1;
+  if (t == tensor::latent) return a.latent_rank + a.rotary;
+  if (t == tensor::expansion) return a.latent_rank * (a.head_dim - a.rotary + a.value_dim());
   return has_value_dim(t) ? a.value_dim() : a.head_dim;
 }
 
@@ -184,7 +194,8 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
                 (s.whole_queries ||
                  shares_evenly(share_of(share_of(all, s.tensor_parallel, 0), s.parts, 0), parts));
   equal_shards_ =
-      !s.whole_queries || a.tokens(token_side::keys) % layout_unit(layout, s.chunk_total()) == 0;
+      a.prefixes.empty() &&
+      (!s.whole_queries || a.tokens(token_side::keys) % layout_unit(layout, s.chunk_total()) == 0);
   for (const auto form : {head_form::all, head_form::share, head_form::dealt})
     slot_heads_[static_cast<std::size_t>(form)] = heads(0, form);
 }
@@ -203,7 +214,7 @@ std::int64_t workload::tail_tokens() const {
 
 std::int64_t workload::slot_tokens(const buffer& b) const {
   if (b.tail) return tail_tokens();
-  if (b.what == tensor::sinks) return 1;
+  if (is_parameter(b.what)) return 1;
   return chunk_tokens(side_of(b.what)) * schedule_->chunks_in_slot(b.heads) +
          (is_key_side(b.what) ? cached_tokens(b.heads) : 0);
 }
@@ -262,7 +273,7 @@ token_set workload::tokens(int rank, const operand& o) const {
 }
 
 token_set workload::tokens(const attention& a, int rank, const operand& o) const {
-  if (o.what == tensor::sinks) return {{0, 1, 1}};
+  if (is_parameter(o.what)) return {{0, 1, 1}};
   const auto form = schedule_->buffer_of(o).heads;
   const int parts = schedule_->chunks_in_slot(form);
   token_set all;
@@ -338,7 +349,33 @@ std::vector<tile> workload::tiles_of(const operation& op, const token_set& queri
   return kernel_tiles(queries, keys, attention_, staircase_, documents, held);
 }
 
+/// A request's queries come after its own prefix, its keys are those of the rank's that are in it.
+std::vector<tile> workload::tiles_of_requests(const operation& op, int rank, bool counted) const {
+  const auto& a = attention_;
+  const auto keys = tokens(rank, find(op.reads, tensor::k));
+  std::map<std::int64_t, std::size_t> known;
+  std::vector<std::int64_t> times(a.prefixes.size(), 1);
+  for (std::size_t i = 0; counted && i < a.prefixes.size(); ++i) {
+    const auto [first, is_new] = known.try_emplace(a.prefixes[i], i);
+    if (!is_new) ++times[first->second], times[i] = 0;
+  }
+  std::vector<tile> all;
+  for (std::size_t i = 0; i < a.prefixes.size(); ++i) {
+    if (times[i] == 0) continue;
+    const auto one = request_of(a, i);
+    const auto end = one.tokens(token_side::keys);
+    for (auto t : kernel_tiles(all_tokens(one, token_side::queries), before(keys, end), one,
+                               staircase_, {{0, end}})) {
+      t.request = static_cast<std::int64_t>(i);
+      t.times = times[i];
+      all.push_back(t);
+    }
+  }
+  return all;
+}
+
 std::vector<tile> workload::tiles(const operation& op, int rank) const {
+  if (!attention_.prefixes.empty()) return tiles_of_requests(op, rank, false);
   const auto queries = tokens(rank, find(op.reads, tensor::q));
   const auto keys = tokens(rank, find(op.reads, tensor::k));
   return tiles_of(op, queries, keys, shared_documents(queries, keys, document_bounds(attention_)));
@@ -356,6 +393,7 @@ bool workload::lays_out_each_document(const operation& op) const {
 }
 
 std::vector<tile> workload::counted_tiles(const operation& op, int rank) const {
+  if (!attention_.prefixes.empty()) return tiles_of_requests(op, rank, true);
   const bool each = lays_out_each_document(op);
   const auto& a = each ? lengths_.one_of_each : attention_;
   const auto queries = tokens(a, rank, find(op.reads, tensor::q));

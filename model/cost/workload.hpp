@@ -30,6 +30,9 @@ struct memory_calls {
   friend bool operator==(const memory_calls&, const memory_calls&) = default;
 };
 
+/// Of a tensor's numbers in a format: queries, keys and values have the attention's type, other tensors that of its results.
+data_type number_type(const attention&, tensor, precision);
+
 /// Elements of a head of a token.
 std::int64_t head_elements(const attention&, tensor);
 
@@ -78,9 +81,10 @@ class workload {
   /// Bytes that `rank` sends in the whole program.
   byte_count bytes_sent(int rank) const;
 
-  /// The kernel calls of an attention operation on `rank`, with adds_rows and adds_cols set.
+  /// The kernel calls of an attention operation on `rank`, with adds_rows and adds_cols set; of each sequence in a batch of several
+  /// lengths.
   std::vector<tile> tiles(const operation&, int rank) const;
-  /// The same, but of documents that are alike one, with the times that there are.
+  /// The same, but of documents or sequences that are alike one, with the times that there are.
   std::vector<tile> counted_tiles(const operation&, int rank) const;
   /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
   /// -1 when only tiles() itself can tell.
@@ -124,6 +128,8 @@ class workload {
   std::int64_t merge_scratch(tensor, head_form) const;
   std::vector<tile> tiles_of(const operation&, const token_set& queries, const token_set& keys,
                              const std::vector<token_document>&) const;
+  /// Of a batch of several lengths: sequences that are alike once, or each.
+  std::vector<tile> tiles_of_requests(const operation&, int rank, bool counted) const;
   bool lays_out_each_document(const operation&) const;
   /// With all tokens of the operation's queries and keys: documents are one call.
   tile with_all_tokens(const operation&, tile) const;

@@ -48,7 +48,7 @@ sharing_ranks sharing(const attention& a, const strategy& s, const std::vector<i
 
 /// (query, key) pairs a second of a device of full speed, by head.
 double pair_rate(const cluster& c, const attention& a, const strategy& s, pass_kind pass) {
-  const auto* kernel = c.device.kernel(s.kernel);
+  const auto* kernel = c.device.kernel(s.kernel, a.dtype);
   const auto operations = operations_a_pair(pass, a.head_dim, a.value_dim());
   const double boost =
       kernel && s.start != run_start::in_sequence ? std::max(1.0, kernel->boost) : 1;
@@ -65,18 +65,19 @@ divided_heads divided(const sharing_ranks& r, pass_kind pass) {
   const bool anywhere = a.window > 0 || !a.documents.empty() || a.padding > 0;
   if (anywhere) return {};
   const auto bytes = [&](tensor t) {
-    return static_cast<double>(token_bytes(a, t, precision::storage, r.heads));
+    return static_cast<double>(token_bytes(a, t, precision::wire, r.heads));
   };
   const bool forward = pass == pass_kind::forward;
+  double column =
+      bytes(forward ? tensor::k : tensor::d_k) + bytes(forward ? tensor::v : tensor::d_v);
+  if (forward && a.latent_rank > 0) column = std::min(column, bytes(tensor::latent));
   const double units = static_cast<double>(r.heads.keys * a.batch);
   divided_heads d{
       .units = units,
       .group = static_cast<double>(r.heads.queries) / static_cast<double>(r.heads.keys),
       .row = (bytes(forward ? tensor::q : tensor::d_o) + bytes(forward ? tensor::o : tensor::d_q)) /
              units,
-      .column =
-          (bytes(forward ? tensor::k : tensor::d_k) + bytes(forward ? tensor::v : tensor::d_v)) /
-          units,
+      .column = column / units,
       .rows = static_cast<double>(a.sequence),
       .columns = static_cast<double>(a.kv_sequence > 0 ? a.kv_sequence : a.sequence),
       .causal = a.mask == mask_kind::causal};
@@ -163,7 +164,7 @@ class limit_search {
   time_limit run(bool whole_queries) {
     const auto& a = ranks_.problem;
     const double pairs =
-        static_cast<double>(visible_pairs(a)) * static_cast<double>(a.batch * ranks_.heads.queries);
+        static_cast<double>(visible_pairs_of_batch(a)) * static_cast<double>(ranks_.heads.queries);
     limit_ = {seconds(pairs / (rate_ * speeds_.back())), "work"};
     const auto d = divided(ranks_, pass_);
     if (whole_queries || d.units == 0 || ranks_.devices.size() < 2) return limit_;

@@ -11,7 +11,7 @@
 namespace attnsim {
 namespace {
 
-constexpr name_table<tensor, 11> tensors{{{tensor::q, "q"},
+constexpr name_table<tensor, 13> tensors{{{tensor::q, "q"},
                                           {tensor::k, "k"},
                                           {tensor::v, "v"},
                                           {tensor::o, "o"},
@@ -21,15 +21,18 @@ constexpr name_table<tensor, 11> tensors{{{tensor::q, "q"},
                                           {tensor::d_q, "d_q"},
                                           {tensor::d_k, "d_k"},
                                           {tensor::d_v, "d_v"},
-                                          {tensor::sinks, "sinks"}}};
+                                          {tensor::sinks, "sinks"},
+                                          {tensor::latent, "latent"},
+                                          {tensor::expansion, "expansion"}}};
 
-constexpr name_table<op_kind, 13> kinds{{{op_kind::attention, "attention"},
+constexpr name_table<op_kind, 14> kinds{{{op_kind::attention, "attention"},
                                          {op_kind::attention_backward, "attention_backward"},
                                          {op_kind::merge, "merge"},
                                          {op_kind::weigh, "weigh"},
                                          {op_kind::sink, "sink"},
                                          {op_kind::accumulate, "accumulate"},
                                          {op_kind::delta, "delta"},
+                                         {op_kind::expand, "expand"},
                                          {op_kind::copy, "copy"},
                                          {op_kind::shift, "shift"},
                                          {op_kind::transpose, "transpose"},

@@ -22,7 +22,8 @@
 
 namespace attnsim {
 
-enum class tensor { q, k, v, o, lse, d_o, delta, d_q, d_k, d_v, sinks };
+/// latent: of which a product with the expansion, which all ranks have, makes k and v (latent_keys.hpp).
+enum class tensor { q, k, v, o, lse, d_o, delta, d_q, d_k, d_v, sinks, latent, expansion };
 
 std::string_view name_of(tensor);
 
@@ -34,9 +35,19 @@ constexpr bool is_statistic(tensor t) {
 constexpr bool has_value_dim(tensor t) {
   return t == tensor::v || t == tensor::o || t == tensor::d_o || t == tensor::d_v;
 }
-/// K, V and their gradients have kv_heads heads and the keys' tokens, the others heads and the queries' tokens.
+/// K, V, their gradients and the expansion have kv_heads heads and the keys' tokens, the latent one head, the others heads and the
+/// queries' tokens.
 constexpr bool is_key_side(tensor t) {
-  return t == tensor::k || t == tensor::v || t == tensor::d_k || t == tensor::d_v;
+  return t == tensor::k || t == tensor::v || t == tensor::d_k || t == tensor::d_v ||
+         t == tensor::latent || t == tensor::expansion;
+}
+/// One for all tokens.
+constexpr bool is_parameter(tensor t) {
+  return t == tensor::sinks || t == tensor::expansion;
+}
+/// What attention reads: it alone may be in fp8, or travel in another type.
+constexpr bool is_input(tensor t) {
+  return t == tensor::q || t == tensor::k || t == tensor::v;
 }
 constexpr token_side side_of(tensor t) {
   return is_key_side(t) ? token_side::keys : token_side::queries;
@@ -64,6 +75,7 @@ struct position {
 enum class precision {
   storage,  ///< the attention's data type
   fp32,     ///< accumulators
+  wire,     ///< queries, keys and values in the type in which they travel (wire_type.hpp)
 };
 
 /// Which heads a buffer's slots hold, of the heads of the rank's tensor-parallel share.
@@ -108,6 +120,7 @@ enum class op_kind {
   sink,  ///< o, lse, sinks -> o, lse with the heads' sinks; over `axes`: with a part of them, which all ranks' parts make up
   accumulate,  ///< two gradients -> their sum
   delta,       ///< d_o, o -> delta: rowsum(d_o * o)
+  expand,      ///< latent, expansion -> k, v
   copy,        ///< into another place, number format, slot order or token order
   shift,  ///< sends to the rank `distance` further along each of `axes`, receives from the opposite one
   transpose,       ///< exchanges with the rank at swapped coordinates; nothing on the diagonal

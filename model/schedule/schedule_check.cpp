@@ -168,6 +168,8 @@ class named_execution {
         return for_all([&](int rank) { weigh(op, rank); });
       case op_kind::delta:
         return for_all([&](int rank) { put(rank, op.writes[0], inputs(rank, op.writes[0])); });
+      case op_kind::expand:
+        return for_all([&](int rank) { expand(op, rank); });
       case op_kind::copy:
         return for_all([&](int rank) { copy(op, rank); });
       default:
@@ -251,6 +253,19 @@ class named_execution {
     parts.front().weighed = true;
     put(rank, find(op.writes, tensor::o), parts);
     put(rank, find(op.writes, tensor::lse), whole);
+  }
+
+  void expand(const operation& op, int rank) {
+    get(rank, find(op.reads, tensor::expansion));
+    const auto latents = get(rank, find(op.reads, tensor::latent));
+    for (const auto& into : op.writes) {
+      const auto made = inputs(rank, into);
+      for (std::size_t i = 0; i < made.size(); ++i) {
+        if (latents.size() != made.size() || latents[i].chunk != made[i].chunk)
+          fail(rank, "expands the latents of other chunks");
+      }
+      put(rank, into, made);
+    }
   }
 
   void copy(const operation& op, int rank) {

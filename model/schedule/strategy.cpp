@@ -17,6 +17,8 @@ constexpr name_table<reduction_kind, 2> reductions{
     {{reduction_kind::ring, "ring"}, {reduction_kind::all_to_all, "all-to-all"}}};
 constexpr name_table<merge_kind, 2> merges{
     {{merge_kind::fused, "fused"}, {merge_kind::unfused, "unfused"}}};
+constexpr name_table<key_form, 2> key_forms{
+    {{key_form::expanded, "expanded"}, {key_form::latent, "latent"}}};
 constexpr name_table<precision, 2> precisions{
     {{precision::storage, "storage"}, {precision::fp32, "fp32"}}};
 
@@ -69,6 +71,13 @@ bool host_waits::operator()(op_kind kind) const {
     default:
       return false;
   }
+}
+
+std::string_view name_of(key_form form) {
+  return find_name(key_forms, form);
+}
+key_form parse_key_form(std::string_view text) {
+  return find_value(key_forms, text);
 }
 
 std::string_view name_of(kv_order order) {

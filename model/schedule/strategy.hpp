@@ -41,6 +41,9 @@ struct host_waits {
   friend bool operator==(const host_waits&, const host_waits&) = default;
 };
 
+/// What travels of the keys and values of latent attention (latent_keys.hpp).
+enum class key_form { expanded, latent };
+
 /// What the ranks along one axis of a composed schedule do (algorithms/composed.cpp).
 enum class level_kind {
   keys_ring,       ///< keys and values travel round them
@@ -71,6 +74,7 @@ struct strategy {
   merge_kind merges = merge_kind::fused;
   precision partials = precision::storage;   ///< partial outputs on the wire
   precision gradients = precision::storage;  ///< dQ, dK, dV on the wire
+  key_form keys_sent = key_form::expanded;
   launch_order launch = launch_order::communication_first;
   framework_copies copies;
   host_waits waits;
@@ -95,6 +99,8 @@ std::vector<level> parse_levels(const std::string& text);
 std::string_view name_of(kv_order);
 std::string_view name_of(reduction_kind);
 std::string_view name_of(merge_kind);
+std::string_view name_of(key_form);
+key_form parse_key_form(std::string_view);
 kv_order parse_kv_order(std::string_view);
 reduction_kind parse_reduction(std::string_view);
 merge_kind parse_merges(std::string_view);

@@ -49,10 +49,11 @@ class Attention:
                  head_dim: int | None = None, model: str | None = None, batch: int = 1,
                  mask: Literal["full", "causal"] | None = None, window: int | str | None = None,
                  layer: Literal["full", "window"] | None = None,
-                 documents: Sequence[int] | str | None = None, dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
+                 documents: Sequence[int] | str | None = None, dtype: Literal["bf16", "fp16", "fp32", "fp8"] = "bf16",
                  pad_to: int = 1, prefix: int | str = 0, kv_seq: int | str = 0,
                  v_head_dim: int | None = None, sinks: bool | None = None,
-                 latent: bool = False) -> None: ...
+                 latent: bool = False, wire_dtype: Literal["bf16", "fp16", "fp8"] | None = None,
+                 keep_first: int | str = 0, cache_lengths: Sequence[int] | str | None = None) -> None: ...
     @property
     def seq(self) -> int:
         """tokens, including the padding"""
@@ -107,7 +108,8 @@ class Strategy:
                  kernel: str | None = None, kv_order: str | None = None, reduction: str | None = None, merges: str | None = None,
                  launch_order: str | None = None, partials: str | None = None,
                  gradients: str | None = None, framework: str | None = None, levels: str | None = None,
-                 parts: int | None = None, shares: str | None = None, schedule_file: str | None = None) -> None: ...
+                 parts: int | None = None, shares: str | None = None, schedule_file: str | None = None,
+                 keys_sent: Literal["expanded", "latent"] | None = None) -> None: ...
     @property
     def schedule(self) -> str: ...
 

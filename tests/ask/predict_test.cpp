@@ -1,6 +1,9 @@
 #include "ask/predict.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include "model/attention/model_shapes.hpp"
+#include "model/error.hpp"
 
 namespace attnsim {
 namespace predict_test {
@@ -130,6 +133,49 @@ TEST(predict, whole_heads_in_groups_are_faster_than_padded_ones) {
     }
     EXPECT_GT(before, 1.13) << name;
   }
+}
+
+// DeepSeek-V3's heads over four nodes: 576 elements a token in the place of 128 x 320, and a product for each. Between nodes what is
+// not sent is worth more than what is computed again.
+TEST(predict, latents_are_sent_where_links_are_slow) {
+  const auto c = read_cluster("nd-h100-v5", {.nodes = 4});
+  attention a{.sequence = 65536};
+  use_model(a, "deepseek-v3");
+  strategy s{.schedule = "allgather", .rows = 32, .cols = 1};
+  const auto expanded = predict(c, a, s, 32, pass_kind::forward);
+  s.keys_sent = key_form::latent;
+  const auto latents = predict(c, a, s, 32, pass_kind::forward);
+  EXPECT_EQ(expanded.most_bytes_sent.value(), std::int64_t{31} * 2048 * 128 * 320 * 2);
+  EXPECT_EQ(latents.most_bytes_sent.value(), std::int64_t{31} * 2048 * 576 * 2);
+  EXPECT_LT(latents.time, expanded.time);
+  EXPECT_GT(latents.passes[0].compute, expanded.passes[0].compute);
+  EXPECT_GT(latents.time, latents.limit.time);
+}
+
+// Half the bytes on the wire and twice the peak: a ring in fp8 is faster than in bf16, and slower than half of it; fp8 between ranks
+// alone sends as few bytes, and casts.
+TEST(predict, fp8_sends_half_the_bytes) {
+  const auto c = read_cluster("dgx-h100", {.nodes = 1});
+  const auto of = [&](data_type computed, std::optional<data_type> wire) {
+    const attention a{
+        .heads = 32, .kv_heads = 8, .sequence = 131072, .dtype = computed, .wire_dtype = wire};
+    return predict(c, a, {.schedule = "ring"}, 8, pass_kind::forward);
+  };
+  const auto bf16 = of(data_type::bf16, {}), fp8 = of(data_type::fp8, {});
+  const auto wire = of(data_type::bf16, data_type::fp8);
+  EXPECT_EQ(bf16.most_bytes_sent.value(), 2 * fp8.most_bytes_sent.value());
+  EXPECT_EQ(wire.most_bytes_sent, fp8.most_bytes_sent);
+  EXPECT_LT(fp8.time, bf16.time);
+  EXPECT_GT(fp8.time, bf16.time / 2);
+  EXPECT_GT(wire.passes[0].compute, bf16.passes[0].compute);
+  EXPECT_THAT(
+      [&] {
+        predict(c, {.heads = 1, .kv_heads = 1, .sequence = 16, .dtype = data_type::fp8}, {}, 1,
+                pass_kind::both);
+      },
+      testing::ThrowsMessage<input_error>(
+          "pass: 'both': expected forward with fp8: backward is computed in bf16, which is a "
+          "question of its own"));
 }
 
 TEST(predict, says_that_the_host_bounds_it) {

@@ -23,6 +23,7 @@ const std::vector<std::pair<std::string, std::string>> samples{
     {"seq", "65536"},
     {"documents", "100,60"},
     {"prefix", "4096"},
+    {"cache-lengths", "4096,512,512"},
     {"kv-seq", "512"},
     {"batch", "3"},
     {"heads", "64"},
@@ -34,8 +35,10 @@ const std::vector<std::pair<std::string, std::string>> samples{
     {"model", "llama3-8b"},
     {"mask", "full"},
     {"window", "4096"},
+    {"keep-first", "4"},
     {"layer", "window"},
     {"dtype", "fp16"},
+    {"wire-dtype", "fp8"},
     {"pass", "forward"},
     {"pad", "true"},
     {"schedule", "mesh"},
@@ -51,6 +54,7 @@ const std::vector<std::pair<std::string, std::string>> samples{
     {"launch-order", "compute-first"},
     {"partials", "fp32"},
     {"gradients", "fp32"},
+    {"keys-sent", "latent"},
     {"levels", "keys-ring:2 queries-gather:4"},
     {"parts", "2"},
     {"shares", "3,1,2"},
@@ -119,7 +123,7 @@ TEST(fields, have_their_choices) {
     }
     for (const auto& choice : choices) EXPECT_NO_THROW(set(q, f, choice)) << f.name;
   }
-  EXPECT_EQ(with_choices, 18);
+  EXPECT_EQ(with_choices, 20);
   EXPECT_THAT(find_field("pass")->choices(),
               testing::ElementsAre("forward", "backward", "both", "recompute"));
 }
@@ -373,6 +377,32 @@ TEST(question, pads_each_document) {
   q.sequence = 60000;
   EXPECT_ERROR(problem_of(q, 16), input_error,
                "documents: '60001': expected lengths that add up to the sequence's 60000");
+}
+
+TEST(question, has_a_request_for_each_cache_length) {
+  question q{.sequence = 1};
+  set(q, "cache-lengths", "64K,4K*2");
+  const auto a = problem_of(q, 1);
+  EXPECT_EQ(a.batch, 3);
+  EXPECT_EQ(a.prefix, 65536);
+  EXPECT_EQ(a.prefixes, (std::vector<std::int64_t>{65536, 4096, 4096}));
+  EXPECT_EQ(a.notes.back(),
+            "requests of several lengths: memory is counted as if all were as long as the longest");
+  q.batch = 2;
+  EXPECT_ERROR(problem_of(q, 1), input_error,
+               "cache-lengths: '3': expected one for each of 2 sequences");
+  q.batch = 1;
+  q.prefix = 4096;
+  EXPECT_ERROR(problem_of(q, 1), input_error, "cache-lengths: '65536': expected a longest of 4096");
+}
+
+TEST(question, requests_of_one_length_are_a_batch) {
+  question q{.sequence = 1};
+  set(q, "cache-lengths", "4K*8");
+  const auto a = problem_of(q, 1);
+  EXPECT_EQ(a.batch, 8);
+  EXPECT_EQ(a.prefix, 4096);
+  EXPECT_TRUE(a.prefixes.empty());
 }
 
 TEST(question, means_the_same_without_what_changes_nothing) {

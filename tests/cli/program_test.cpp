@@ -51,7 +51,9 @@ TEST(predict, json_repeats_the_problem) {
                              {"v_head_dim", 128}, {"mask", "causal"},
                              {"window", 1024},    {"latent", false},
                              {"sinks", false},    {"documents", {8192, 8192}},
-                             {"dtype", "bf16"},   {"pass", "forward"}};
+                             {"dtype", "bf16"},   {"wire_dtype", "bf16"},
+                             {"keep_first", 0},   {"cache_lengths", json::array()},
+                             {"pass", "forward"}};
   EXPECT_EQ(json::parse(run_program("predict " + asked).output)["problem"], expected);
   const auto plan = json::parse(run_program("plan --schedules ring " + asked).output);
   EXPECT_EQ(plan["problem"], expected);
@@ -474,6 +476,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "--kv-heads: '5': does not divide 32 heads; feasible: 1, 2, 4, 8, 16, 32"},
         mistake{"predict p5 --seq 128K --mask sliding", 2,
                 "--mask: 'sliding': expected one of: full, causal"},
+        mistake{"predict p5 --seq 8 --cache-lengths 64K,4K --pass forward", 3,
+                "--schedule: 'ring': no grid of 64 ranks will do; has a cache of one length (of "
+                "several: schedules that decode, such as helix)"},
+        mistake{
+            "predict p5 --seq 1 --cache-lengths lognormal:mean=4K,sigma=1,count=8 --pass forward",
+            2,
+            "--cache-lengths: 'mean=4K,sigma=1,count=8': expected max= as well: "
+            "lognormal:mean=N,sigma=X,max=N,count=N"},
+        mistake{"predict p5 --seq 128K --keys-sent latent --pass forward", 3,
+                "--schedule: 'ring': no grid of 64 ranks will do; has no latents to send: expected "
+                "a model with latent attention"},
+        mistake{"predict p5 --seq 128K --keep-first 4", 2,
+                "--keep-first: '4': expected with a sliding window"},
         mistake{"predict p5 --seq 128K --mask full --window 8", 2,
                 "--window: '8': expected a causal mask with a sliding window"},
         mistake{"predict p5 --seq 128K --documents 64K,32K", 2,
@@ -505,7 +520,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "--what-if: 'seq': expected key=from..to, such as seq=64K..1M or "
                 "nics.bandwidth=\"100 Gb/s\"..\"1600 Gb/s\""},
         mistake{"predict p5 --seq 128K --dtype int8", 2,
-                "--dtype: 'int8': expected one of: bf16, fp16, fp32"},
+                "--dtype: 'int8': expected one of: bf16, fp16, fp32, fp8"},
+        mistake{"predict p5 --seq 128K --dtype fp8", 2,
+                "--pass: 'both': expected forward with fp8: backward is computed in bf16, which is "
+                "a question of its own"},
+        mistake{"predict p4d --seq 128K --dtype fp8 --pass forward", 3,
+                "--dtype: 'fp8': a100-sxm4-40gb has no such products; expected bf16, fp16 or fp32"},
+        mistake{"predict p5 --seq 128K --wire-dtype fp32", 2,
+                "--wire-dtype: 'fp32': expected one of: bf16, fp16, fp8"},
         mistake{"predict p5 --seq 128K --pass sideways", 2,
                 "--pass: 'sideways': expected one of: forward, backward, both, recompute"},
         mistake{"predict p5 --seq 128K --tokens random", 2,

@@ -29,6 +29,23 @@ TEST(check_forward, takes_results_in_the_inputs_type_or_fp32) {
                                              "forward: output is fp16, expected bf16 or fp32"));
 }
 
+TEST(check_forward, results_of_fp8_are_bf16_or_fp32) {
+  constexpr device_tensor fp8{data_type::fp8};
+  forward_arguments arguments{one_pair, fp8, fp8, fp8, bf16, fp32};
+  EXPECT_NO_THROW(check(arguments));
+  arguments.output = fp8;
+  EXPECT_THAT([&] { check(arguments); }, ThrowsMessage<std::invalid_argument>(
+                                             "forward: output is fp8, expected bf16 or fp32"));
+}
+
+TEST(check_backward, is_not_in_fp8) {
+  auto arguments = good_backward;
+  arguments.query = {data_type::fp8};
+  EXPECT_THAT(
+      [&] { check(arguments); },
+      ThrowsMessage<std::invalid_argument>("backward: query is fp8, expected bf16, fp16 or fp32"));
+}
+
 TEST(check_forward, names_the_argument_of_another_type) {
   auto arguments = good_forward;
   arguments.value = fp16;

@@ -8,6 +8,7 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/merge.hpp"
 #include "kernels/float16.hpp"
+#include "kernels/float8.hpp"
 #include "tests/kernels/random_block.hpp"
 
 namespace attnsim::kernels::cpu {
@@ -58,6 +59,29 @@ struct block {
                        value_gradient.view(), threads);
   }
 };
+
+/// Forward in fp8: inputs as they are, probabilities rounded, an output in bf16. By 2^-4 / sqrt 3 at most, as a root mean square,
+/// and by more than a quarter of that where many keys are seen: the rounding happens.
+TEST(cpu_attention_in_fp8, rounds_probabilities_and_nothing_else) {
+  test::random_source random(3);
+  for (int i = 0; i < 40; ++i) {
+    auto shape = test::random_block(random, 200);
+    SCOPED_TRACE(test::describe(shape));
+    const auto query = test::random_tensor<e4m3>(test::query_shape(shape), random);
+    const auto key = test::random_tensor<e4m3>(test::key_shape(shape), random);
+    const auto value = test::random_tensor<e4m3>(test::value_shape(shape), random);
+    auto output = test::random_tensor<bf16>(test::output_shape(shape), random);
+    auto lse = test::random_tensor<float>(test::row_shape(shape), random);
+    attention_forward(shape, query.read(), key.read(), value.read(), output.view(), lse.view(), 1);
+    const auto expected =
+        reference_forward(test::reference_of(shape), query.dense(), key.dense(), value.dense());
+    EXPECT_LT(relative_error(lse.dense(), expected.lse), 1e-5);
+    const double error = relative_error(output.dense(), expected.output);
+    EXPECT_LT(error, 0.04);
+    const auto pairs = visible_pairs(shape.mask, shape.rows, shape.cols);
+    if (pairs > 20 * shape.rows && shape.rows > 20) EXPECT_GT(error, 0.009);
+  }
+}
 
 template <typename T>
 class cpu_attention : public testing::Test {};

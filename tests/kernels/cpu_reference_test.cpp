@@ -65,6 +65,21 @@ TEST(reference_forward, equal_scores_average_what_the_mask_shows) {
   EXPECT_THAT(result.lse, ElementsAre(DoubleNear(std::log(2), 1e-15), 0, 0));
 }
 
+// Window 1, the first token of each document kept; documents 0..2 and 3..5. Row 2 sees 0 and 2, row 4 sees 3 and 4, row 3 itself.
+TEST(reference_forward, a_window_may_keep_first_tokens) {
+  const reference_attention a{.head_dim = 1,
+                              .query_positions = {2, 4, 3},
+                              .key_positions = {0, 1, 2, 3, 4},
+                              .causal = true,
+                              .window = 1,
+                              .kept_first = 1,
+                              .document_ends = {0, 3, 6}};
+  const auto result =
+      reference_forward(a, std::vector{0.0, 0.0, 0.0}, std::vector{1.0, 1.0, 1.0, 1.0, 1.0},
+                        std::vector{10.0, 20.0, 30.0, 40.0, 50.0});
+  EXPECT_THAT(result.output, ElementsAre(20, 45, 40));
+}
+
 TEST(reference_forward, a_row_that_sees_nothing_is_zero) {
   const reference_attention a{
       .head_dim = 1, .query_positions = {0}, .key_positions = {1}, .causal = true};

@@ -36,6 +36,48 @@ TEST(read_device, what_is_not_given_costs_nothing) {
   EXPECT_EQ(device.kernel(""), nullptr);
 }
 
+const std::string with_fp8_peak =
+    "name: d\n"
+    "peak: {half: 100 TFLOP/s, fp32: 10 TFLOP/s, fp8: 200 TFLOP/s}\n"
+    "memory: {capacity: 1 GB, bandwidth: 1 TB/s}\n"
+    "multiprocessors: 10\n";
+const std::string half_table =
+    "{pass: forward, mask: full, head_dim: 128, heads: 1, square: [1024], tflops: [50]}";
+const std::string fp8_table =
+    "{pass: forward, mask: full, head_dim: 128, heads: 1, square: [1024], tflops: [150]}";
+
+TEST(read_device, kernels_have_rates_of_fp8_of_their_own) {
+  const auto d = read(with_fp8_peak + "kernels:\n- {name: a, tables: [" + half_table +
+                      "]}\n- {name: b, tables: [" + half_table +
+                      "], fp8: {basis: published, source: there, tables: [" + fp8_table +
+                      "]}}\n- {name: c, fp8: {tables: [" + fp8_table + "]}}\n");
+  EXPECT_EQ(d.peak(data_type::fp8), flop_rate(200e12));
+  EXPECT_EQ(d.kernels[1].fp8.basis, basis::published);
+  EXPECT_EQ(d.kernels[1].fp8.source, "there");
+  EXPECT_EQ(d.kernels[1].tables_of(data_type::fp8).front().rates.front(), flop_rate(150e12));
+  EXPECT_EQ(d.kernels[1].tables_of(data_type::bf16).front().rates.front(), flop_rate(50e12));
+  EXPECT_FALSE(d.kernels[2].has_rates(data_type::bf16));
+  EXPECT_EQ(d.kernel("")->name, "a");
+  EXPECT_EQ(d.kernel("", data_type::fp8)->name, "b");
+  EXPECT_EQ(d.kernel("a", data_type::fp8)->name, "a");
+}
+
+TEST(read_device, a_kernel_of_fp8_alone_is_no_default_of_other_types) {
+  const auto d =
+      read(with_fp8_peak + "kernels:\n- {name: c, fp8: {tables: [" + fp8_table + "]}}\n");
+  EXPECT_EQ(d.kernel(""), nullptr);
+  EXPECT_EQ(d.kernel("", data_type::fp8)->name, "c");
+}
+
+TEST(read_device, rates_of_fp8_want_a_peak) {
+  const auto kernel = "kernels:\n- {name: c, fp8: {tables: [" + fp8_table + "]}}\n";
+  EXPECT_ERROR(read(required + kernel), input_error,
+               "d.yaml:6: kernels[0].fp8: '{...}': expected a device with an fp8 peak");
+  EXPECT_ERROR(require_peak(read(required), data_type::fp8), infeasible,
+               "dtype: 'fp8': d has no such products; expected bf16, fp16 or fp32");
+  EXPECT_NO_THROW(require_peak(read(with_fp8_peak), data_type::fp8));
+}
+
 TEST(read_device, transports_are_read_by_kind) {
   const auto device = read(required +
                            "transports:\n"

@@ -167,6 +167,40 @@ TEST(kernel_cost, reproduces_every_published_point) {
   }
 }
 
+TEST(kernel_cost, reproduces_every_published_point_of_fp8) {
+  int points = 0;
+  for (const auto& device : all_shipped()) {
+    for (const auto& kernel : device.kernels) {
+      for (const auto& table : kernel.fp8.tables) {
+        for (std::size_t i = 0; i < table.rows.size(); ++i, ++points) {
+          auto call = measured_call(table, table.rows[i], table.cols[i]);
+          call.dtype = data_type::fp8;
+          EXPECT_NEAR(rate(device, &kernel, call) / table.rates[i].value(), 1, 1e-9)
+              << device.name << ' ' << kernel.name << ' ' << name_of(table.mask) << ' '
+              << table.head_dim << ' ' << table.rows[i];
+        }
+      }
+    }
+  }
+  EXPECT_GT(points, 100);
+}
+
+TEST(kernel_cost, without_rates_of_fp8_a_roofline_of_its_peak) {
+  const auto h100 = shipped("h100-sxm5");
+  auto call = block(8192, 8192);
+  call.dtype = data_type::fp8;
+  const auto expected = operations(call) / (h100.roofline_efficiency * h100.peak_fp8);
+  EXPECT_DOUBLE_EQ((kernel_time(h100, h100.kernel("fa2"), call) - h100.kernel_launch).value(),
+                   expected.value());
+  // one row: Q, K and V of one byte, O of two, one log-sum-exp
+  auto row = block(1, 4096, 1);
+  row.dtype = data_type::fp8;
+  auto plain = plain_device();
+  plain.peak_fp8 = plain.peak_half;
+  EXPECT_DOUBLE_EQ(kernel_time(plain, nullptr, row).value(),
+                   ((1 + 2 * 4096) * 128 + 128 * 2 + 4) / 1e12);
+}
+
 TEST(kernel_cost, reproduces_the_figure_at_its_own_batch_and_heads) {
   const auto h100 = shipped("h100-sxm5");
   const auto* fa3 = h100.kernel("fa3");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/cost/kernel.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 
 namespace attnsim {
@@ -75,6 +76,31 @@ TEST(local_costs, gradients_of_packed_documents_are_added_in_one_call) {
 TEST(local_costs, packed_documents_need_scratch_for_all) {
   for (const std::int64_t documents : {2, 64})
     EXPECT_EQ(second_step(packed(documents)).scratch(), documents * 16 * 2 * (128 * 2 + 4));
+}
+
+// Requests of 6, 2 and 2 cached tokens and one new one on two striped ranks: rank 0 has 4, 2 and 2 keys of them (positions 0, 2, 4,
+// 6), rank 1 has 3, 1 and 1. One call of three requests with as many keys as on average, rounded up: 3 and 2.
+TEST(local_costs, requests_of_several_lengths_are_one_call_of_their_mean) {
+  const attention a{
+      .batch = 3, .heads = 2, .kv_heads = 2, .sequence = 1, .prefix = 6, .prefixes = {6, 2, 2}};
+  const strategy s{.schedule = "helix", .rows = 2, .cols = 1, .tokens = token_layout::striped};
+  const auto program = make_schedule(s, a, pass_kind::forward);
+  const workload work(program, a, s.tokens, false);
+  const auto device = launching();
+  const local_costs costs(work, device, nullptr, run_start::in_sequence);
+  for (const int rank : {0, 1}) {
+    const kernel_call mean{.batch = 3,
+                           .heads = 2,
+                           .kv_heads = 2,
+                           .rows = 1,
+                           .cols = rank == 0 ? 3 : 2,
+                           .pairs = rank == 0 ? 3 : 2};
+    for (std::size_t op = 0; op < program.program.size(); ++op) {
+      if (!is_kernel(program.program[op].kind)) continue;
+      EXPECT_EQ(costs.calls(op, rank), 1);
+      EXPECT_EQ(costs.time(op, rank), kernel_time(device, nullptr, mean));
+    }
+  }
 }
 
 }  // namespace local_test

@@ -107,6 +107,7 @@ TEST(kernel_tiles, cover_every_visible_pair_once) {
     const auto layout = static_cast<token_layout>(pick(3));
     attention a = causal(sequence, pick(3) == 0 ? 1 + pick(static_cast<int>(sequence)) : 0);
     a.padding = pick(2) == 0 ? pick(static_cast<int>(sequence)) : 0;
+    if (a.window > 0 && pick(2) == 0) a.kept_first = 1 + pick(6);
     const auto block = [&] {
       token_set set;
       for (int i = 0, first = pick(chunks), n = 1 + pick(chunks); i < n; ++i) {
@@ -133,8 +134,8 @@ TEST(kernel_tiles, cover_every_visible_pair_once) {
     const auto end = sequence - a.padding;
     for (std::size_t i = 0; i < q.size(); ++i) {
       for (std::size_t j = 0; j < k.size(); ++j) {
-        const bool seen =
-            q[i] < end && k[j] < end && k[j] <= q[i] && (a.window == 0 || k[j] > q[i] - a.window);
+        const bool near = a.window == 0 || k[j] > q[i] - a.window || k[j] < a.kept_first;
+        const bool seen = q[i] < end && k[j] < end && k[j] <= q[i] && near;
         ASSERT_EQ(counted[i][j], seen ? 1 : 0)
             << "round " << round << " query " << q[i] << " key " << k[j];
         expected_pairs += seen;
@@ -233,6 +234,25 @@ TEST(kernel_tiles, of_a_window_have_only_rows_and_columns_that_it_reaches) {
   EXPECT_EQ(std::tuple(before[0].col_first, before[0].cols), std::tuple(13, 3));
   EXPECT_EQ(before[0].pairs(), 3 + 2 + 1);
   EXPECT_TRUE(kernel_tiles({{16, 16, 1}}, {{0, 13, 1}}, a, false).empty());
+}
+
+// Rows 16..31 through a window of 4 that keeps the first 2: all of them see both, which is one full call. Rows 0..15 see token 0
+// behind their window from row 4 on, token 1 from row 5 on: 12 + 11 pairs beside 16 x 4 - 6 of the window.
+TEST(kernel_tiles, of_first_tokens_that_a_window_keeps) {
+  attention a = causal(32);
+  a.window = 4;
+  a.kept_first = 2;
+  const auto later = kernel_tiles({{16, 16, 1}}, {{0, 13, 1}}, a, false);
+  ASSERT_EQ(later.size(), 1u);
+  EXPECT_EQ(std::tuple(later[0].rows, later[0].cols, later[0].mask.causal),
+            std::tuple(16, 2, false));
+  EXPECT_FALSE(later[0].adds_rows);
+  const auto own = kernel_tiles({{0, 16, 1}}, {{0, 16, 1}}, a, false);
+  ASSERT_EQ(own.size(), 2u);
+  EXPECT_EQ(own[0].pairs(), 16 * 4 - 6);
+  EXPECT_EQ(std::tuple(own[1].row_first, own[1].rows, own[1].cols), std::tuple(4, 12, 2));
+  EXPECT_EQ(own[1].pairs(), 12 + 11);
+  EXPECT_TRUE(own[1].adds_rows);
 }
 
 // Zigzag over 2 groups of 3 ranks: each half of 6 tokens is cut into parts of 4, the middle one from both pieces.

@@ -43,7 +43,7 @@ TEST(figure_views, json_of_a_prediction) {
       to_json(answer()).dump(),
       R"({"schema":"attnsim.prediction.1","cluster":"p5","ranks":16,"schedule":"attention2d",)"
       R"("grid":[4,2],"ulysses":2,"tp":3,"dp":5,"tokens":"zigzag","placement":"tile-in-node",)"
-      R"("kv_order":"transposed","levels":"","parts":1,"shares":[],"by":"analytic","time_s":2.0,"time_interval_s":[1.5,2.5],)"
+      R"("kv_order":"transposed","levels":"","keys_sent":"expanded","parts":1,"shares":[],"by":"analytic","time_s":2.0,"time_interval_s":[1.5,2.5],)"
       R"("compute_s":1.25,"exposed_communication_s":0.75,"host_s":0.5,)"
       R"("bytes_sent_per_rank":{"max":1048576,"mean":1000.5},"peak_memory_bytes":1073741824,)"
       R"("cache_bytes":3072,"tokens_per_second":160.0,"time_per_token_s":0.0125,)"
@@ -51,30 +51,32 @@ TEST(figure_views, json_of_a_prediction) {
       R"("bottleneck":{"kind":"nvlink","name":"a->b","share":0.5},)"
       R"("limit_s":0.5,"times_limit":4.0,"limit_bound_by":"work","feasible":true,)"
       R"("warnings":["one","two"],)"
-      R"("problem":{"seq":160,"padding":0,"prefix":0,"kv_seq":0,"batch":2,"heads":8,"kv_heads":4,)"
-      R"("head_dim":128,"v_head_dim":128,"mask":"causal","window":64,"latent":false,)"
-      R"("sinks":false,"documents":[96,64],"dtype":"bf16",)"
+      R"("problem":{"seq":160,"padding":0,"prefix":0,"cache_lengths":[],"kv_seq":0,"batch":2,"heads":8,"kv_heads":4,)"
+      R"("head_dim":128,"v_head_dim":128,"mask":"causal","window":64,"keep_first":0,"latent":false,)"
+      R"("sinks":false,"documents":[96,64],"dtype":"bf16","wire_dtype":"bf16",)"
       R"("pass":"forward"}})");
 }
 
 TEST(figure_views, csv_has_a_column_a_value_and_no_lists) {
-  EXPECT_EQ(
-      to_csv({answer(), answer()}),
-      "schema,cluster,ranks,schedule,grid.0,grid.1,ulysses,tp,dp,tokens,placement,kv_order,"
-      "levels,parts,by,time_s,time_interval_s.0,time_interval_s.1,compute_s,exposed_communication_"
-      "s,"
-      "host_s,bytes_sent_per_rank.max,bytes_sent_per_rank.mean,peak_memory_bytes,"
-      "cache_bytes,tokens_per_second,time_per_token_s,"
-      "tflops_per_device,tflop_per_device,bottleneck.kind,bottleneck.name,bottleneck.share,"
-      "limit_s,times_limit,limit_bound_by,feasible\n"
-      "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
-      ",1,analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
-      "nvlink,a->b,0.5,0.5,4.0,work,"
-      "true\n"
-      "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
-      ",1,analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0.0125,3.0,6.0,"
-      "nvlink,a->b,0.5,0.5,4.0,work,"
-      "true\n");
+  EXPECT_EQ(to_csv({answer(), answer()}),
+            "schema,cluster,ranks,schedule,grid.0,grid.1,ulysses,tp,dp,tokens,placement,kv_order,"
+            "levels,keys_sent,parts,by,time_s,time_interval_s.0,time_interval_s.1,compute_s,"
+            "exposed_communication_"
+            "s,"
+            "host_s,bytes_sent_per_rank.max,bytes_sent_per_rank.mean,peak_memory_bytes,"
+            "cache_bytes,tokens_per_second,time_per_token_s,"
+            "tflops_per_device,tflop_per_device,bottleneck.kind,bottleneck.name,bottleneck.share,"
+            "limit_s,times_limit,limit_bound_by,feasible\n"
+            "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
+            ",expanded,1,analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0."
+            "0125,3.0,6.0,"
+            "nvlink,a->b,0.5,0.5,4.0,work,"
+            "true\n"
+            "attnsim.prediction.1,p5,16,attention2d,4,2,2,3,5,zigzag,tile-in-node,transposed,"
+            ",expanded,1,analytic,2.0,1.5,2.5,1.25,0.75,0.5,1048576,1000.5,1073741824,3072,160.0,0."
+            "0125,3.0,6.0,"
+            "nvlink,a->b,0.5,0.5,4.0,work,"
+            "true\n");
 }
 
 TEST(figure_views, csv_quotes_text) {

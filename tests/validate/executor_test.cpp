@@ -15,11 +15,13 @@ namespace executor_test {
 const oracle& oracle_of(const attention& a) {
   using key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         mask_kind, data_type, bool, bool, std::vector<std::int64_t>>;
+                         std::int64_t, mask_kind, data_type, std::optional<data_type>, bool, bool,
+                         std::vector<std::int64_t>, std::vector<std::int64_t>, std::int64_t>;
   static std::map<key, oracle> known;
-  const key problem{a.batch,    a.heads,   a.kv_heads, a.head_dim, a.v_head_dim,
-                    a.sequence, a.padding, a.window,   a.prefix,   a.kv_sequence,
-                    a.mask,     a.dtype,   a.sinks,    a.latent,   a.documents};
+  const key problem{a.batch,      a.heads,     a.kv_heads, a.head_dim,   a.v_head_dim,
+                    a.sequence,   a.padding,   a.window,   a.prefix,     a.kv_sequence,
+                    a.kept_first, a.mask,      a.dtype,    a.wire_dtype, a.sinks,
+                    a.latent,     a.documents, a.prefixes, a.latent_rank};
   return known.try_emplace(problem, a).first->second;
 }
 
@@ -107,7 +109,10 @@ TEST_P(executor_test, computes_attention_to_a_prefix_or_another_sequence) {
           a.sequence = 4 * ranks;
           a.padding = turn % 4;
           (times > 0 ? a.prefix : a.kv_sequence) = (times > 0 ? times : 1 + turn % 5) * 4 * ranks;
-          if (mask == mask_kind::causal && turn % 5 == 0) a.window = 3 * ranks + turn % 7;
+          if (mask == mask_kind::causal && turn % 5 == 0) {
+            a.window = 3 * ranks + turn % 7;
+            a.kept_first = turn % 2 * (1 + turn % 6);
+          }
           if (refusal(s, a).empty() && has_pass(s, pass))
             expect_correct(of_turn(turn, s, layout), a, pass);
         }
@@ -146,8 +151,8 @@ TEST(executor, computes_attention_of_random_shapes) {
                 .sinks = below(3) == 0,
                 .dtype = data_type::fp32};
     if (a.mask == mask_kind::causal && below(3) == 0)
-      a.window = 1 + below(static_cast<int>(tokens));
-    if (below(3) == 0) a.documents = cut(tokens, 1 + below(6), below);
+      a.window = 1 + below(static_cast<int>(tokens)), a.kept_first = below(2) * below(9);
+    if (below(3) == 0) a.documents = cut(tokens, 1 + below(7), below);
     const auto possible = every_strategy(ranks, a, ranks % 2 == 0 && below(3) == 0 ? 2 : 1);
     if (possible.empty()) continue;
     auto s = possible[static_cast<std::size_t>(below(static_cast<int>(possible.size())))];
@@ -196,8 +201,13 @@ TEST(executor, decodes_over_a_sharded_cache) {
                   .sinks = below(3) == 0,
                   .dtype = data_type(below(3))};
       a.prefix = a.sequence * below(65);
-      if (a.mask == mask_kind::causal && below(4) == 0) a.window = 1 + below(40);
-      if (a.mask == mask_kind::full && below(3) == 0)
+      if (a.batch > 1 && below(2) == 0) {
+        for (std::int64_t request = 0; request < a.batch; ++request)
+          a.prefixes.push_back(request == 1 ? a.prefix : below(static_cast<int>(a.prefix) + 1));
+      }
+      if (a.mask == mask_kind::causal && below(4) == 0)
+        a.window = 1 + below(40), a.kept_first = below(2) * below(6);
+      if (a.mask == mask_kind::full && a.prefixes.empty() && below(3) == 0)
         a.kv_sequence = 1 + std::exchange(a.prefix, 0);
       strategy s{.schedule = i % 3 == 0   ? "helix"
                              : i % 3 == 1 ? "dcp"
@@ -232,6 +242,69 @@ TEST(executor, attends_to_values_in_keys) {
     }
   }
   EXPECT_GT(turn, 60);
+}
+
+/// Keys and values that are made of latents where these arrive, in every schedule that sends keys.
+TEST(executor, expands_latents_where_they_arrive) {
+  int turn = 0, runs = 0;
+  for (const int ranks : {2, 3, 4, 6, 8, 16}) {
+    attention a{.heads = 4,
+                .kv_heads = 4,
+                .head_dim = 20,
+                .v_head_dim = 12,
+                .sequence = 4 * ranks,
+                .latent_rank = 10,
+                .rotary = 6};
+    auto all = every_strategy(ranks, a);
+    append(all, every_strategy(ranks, a, 2));
+    for (auto s : all) {
+      s.keys_sent = key_form::latent;
+      if (s.ulysses > 1 || ++turn % (ranks > 4 ? 5 : 1) != 0) continue;
+      a.batch = 1 + turn % 2;
+      a.mask = mask_kind(turn % 2);
+      a.window = a.mask == mask_kind::causal && turn % 5 == 0 ? 3 * ranks : 0;
+      a.dtype = data_type(turn % 3);
+      a.padding = turn % 3;
+      s = of_turn(
+          turn, s,
+          find_algorithm(s.schedule).for_windows ? token_layout::contiguous : layouts[turn % 4]);
+      if (!refusal(s, a).empty()) continue;
+      ++runs;
+      expect_correct(s, a, pass_kind::forward);
+    }
+  }
+  EXPECT_GT(runs, 60);
+}
+
+/// Kernels, the wire or both in fp8, in every schedule; keys that are more than queries, windows and padding take turns.
+TEST(executor, computes_in_fp8_and_with_fp8_on_the_wire) {
+  using types = std::pair<data_type, std::optional<data_type>>;
+  const types all[] = {{data_type::fp8, {}},
+                       {data_type::fp8, data_type::bf16},
+                       {data_type::bf16, data_type::fp8},
+                       {data_type::fp16, data_type::fp8}};
+  int turn = 0, runs = 0;
+  for (const int ranks : {1, 2, 3, 4, 6, 8, 16}) {
+    for (const auto& s : every_strategy(ranks, {.heads = 4, .kv_heads = 4})) {
+      for (const auto pass : passes) {
+        if (++turn % (ranks > 6 ? 29 : ranks > 3 ? 11 : 3) != 0 || !has_pass(s, pass)) continue;
+        auto a = problem_of_turn(turn, ranks, mask_kind(turn / 2 % 2));
+        a.head_dim = 16;
+        std::tie(a.dtype, a.wire_dtype) = all[turn % 4];
+        if (pass == pass_kind::backward && a.dtype == data_type::fp8) continue;
+        if (pass == pass_kind::forward) a.prefix = turn % 3 * 4 * ranks;
+        if (a.mask == mask_kind::causal && turn % 5 == 0) a.window = 3 * ranks + turn % 7;
+        a.padding = turn % 4;
+        const auto layout =
+            find_algorithm(s.schedule).for_windows ? token_layout::contiguous : layouts[turn % 4];
+        const auto chosen = of_turn(turn, s, layout);
+        if (!refusal(chosen, a).empty()) continue;
+        ++runs;
+        expect_correct(chosen, a, pass);
+      }
+    }
+  }
+  EXPECT_GT(runs, 60);
 }
 
 /// 14 heads on 4 ranks and 56 on 16, each with heads of its own and in groups, in every way to share them.

@@ -68,16 +68,17 @@ bool all_correct(transport& net) {
   }
   for (int i = 0; i < 12; ++i) {
     const int tensor_parallel = ranks % 2 == 0 ? 1 + i / 6 : 1, shards = ranks / tensor_parallel;
-    const attention a{.batch = 1 + i % 2,
-                      .heads = std::int64_t{4} * ranks,
-                      .kv_heads = i == 3 ? 1 : std::int64_t{tensor_parallel} << i % 2,
-                      .head_dim = 16,
-                      .v_head_dim = i % 3 == 0 ? 8 : 0,
-                      .sequence = 1 + i % 5,
-                      .prefix = i * i * 13,
-                      .sinks = i % 2 == 1,
-                      .latent = i == 3,
-                      .dtype = data_type(i % 3)};
+    attention a{.batch = 1 + i % 2,
+                .heads = std::int64_t{4} * ranks,
+                .kv_heads = i == 3 ? 1 : std::int64_t{tensor_parallel} << i % 2,
+                .head_dim = 16,
+                .v_head_dim = i % 3 == 0 ? 8 : 0,
+                .sequence = 1 + i % 5,
+                .prefix = i * i * 13,
+                .sinks = i % 2 == 1,
+                .latent = i == 3,
+                .dtype = data_type(i % 3)};
+    if (a.batch == 2 && i > 4) a.prefixes = {a.prefix / 3, a.prefix};
     const char* const schedules[] = {"helix", "dcp", "dcp-a2a"};
     const strategy s{.schedule = schedules[i % 3],
                      .rows = shards,
@@ -103,6 +104,46 @@ bool all_correct(transport& net) {
       ++runs;
       correct = is_correct(net, s, a, pass) && correct;
     }
+  }
+  for (const char* const schedule : {"ring", "allgather"}) {
+    const attention a{.heads = 4,
+                      .kv_heads = 4,
+                      .head_dim = 20,
+                      .v_head_dim = 12,
+                      .sequence = std::int64_t{4} * ranks,
+                      .latent_rank = 10,
+                      .rotary = 6};
+    const strategy s{.schedule = schedule, .rows = ranks, .cols = 1, .keys_sent = key_form::latent};
+    ++runs;
+    correct = is_correct(net, s, a, pass_kind::forward) && correct;
+  }
+  for (int i = 0; i < 4; ++i) {
+    const attention a{.heads = 4,
+                      .kv_heads = 2,
+                      .head_dim = 16,
+                      .sequence = std::int64_t{8} * ranks,
+                      .window = 1 + 3 * i,
+                      .kept_first = 1 + i};
+    const strategy s{.schedule = i % 2 == 0 ? "ring" : "allgather",
+                     .rows = ranks,
+                     .cols = 1,
+                     .tokens = token_layout(i % 4)};
+    for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+      ++runs;
+      correct = is_correct(net, s, a, pass) && correct;
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    attention a{.heads = 4,
+                .kv_heads = 4 >> i % 3,
+                .head_dim = 16,
+                .sequence = std::int64_t{4} * ranks,
+                .prefix = std::int64_t{4} * ranks * (i % 2),
+                .dtype = i % 2 == 0 ? data_type::bf16 : data_type::fp8};
+    if (i < 3) a.wire_dtype = i % 2 == 0 ? data_type::fp8 : data_type::bf16;
+    const strategy s{.schedule = i < 2 ? "ring" : "allgather", .rows = ranks, .cols = 1};
+    ++runs;
+    correct = is_correct(net, s, a, pass_kind::forward) && correct;
   }
   if (net.rank() == 0) fmt::print("{} runs\n", runs);
   return correct;

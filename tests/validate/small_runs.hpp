@@ -25,12 +25,16 @@ inline std::string label(const strategy& s, const attention& a, pass_kind pass) 
     text += ' ';
     text += name;
   }
+  if (a.wire_dtype) text += " wire " + std::string(name_of(*a.wire_dtype));
   return text + " heads=" + std::to_string(a.heads) + '/' + std::to_string(a.kv_heads) + 'x' +
          std::to_string(a.head_dim) + '/' + std::to_string(a.value_dim()) +
-         " window=" + std::to_string(a.window) + " batch=" + std::to_string(a.batch) +
-         " n=" + std::to_string(a.sequence) + " padding=" + std::to_string(a.padding) +
-         " prefix=" + std::to_string(a.prefix) + " keys=" + std::to_string(a.kv_sequence) +
-         " documents=" + std::to_string(a.documents.size()) + (a.sinks ? " sinks" : "");
+         " window=" + std::to_string(a.window) + '+' + std::to_string(a.kept_first) +
+         " batch=" + std::to_string(a.batch) + " n=" + std::to_string(a.sequence) +
+         " padding=" + std::to_string(a.padding) + " prefix=" + std::to_string(a.prefix) +
+         " keys=" + std::to_string(a.kv_sequence) +
+         " documents=" + std::to_string(a.documents.size()) + (a.sinks ? " sinks" : "") +
+         (s.keys_sent == key_form::latent ? " latents" : "") +
+         " lengths=" + std::to_string(a.prefixes.size());
 }
 
 /// Fills what it allocates with NaN and counts it.
@@ -93,7 +97,7 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
         return o.what == what && tokens == work.cached_tokens(plain.rank(), o);
       });
       const bool home = tokens == work.home_tokens(plain.rank(), side_of(what));
-      const bool away = s.pass == pass_kind::forward && what != tensor::sinks && !home && !cached;
+      const bool away = s.pass == pass_kind::forward && !is_parameter(what) && !home && !cached;
       if (away) std::fill(own.data.begin(), own.data.end(), std::byte{0xff});
       return own;
     };

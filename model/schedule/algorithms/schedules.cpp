@@ -11,6 +11,8 @@
 #include "model/named.hpp"
 #include "model/schedule/algorithms/generators.hpp"
 #include "model/schedule/head_parts.hpp"
+#include "model/schedule/latent_keys.hpp"
+#include "model/schedule/wire_type.hpp"
 
 namespace attnsim {
 #define SCHEDULE(name) algorithm describe_##name();
@@ -139,10 +141,31 @@ void require_tensor_parallel(const strategy& s, const attention& a, int ranks) {
 
 namespace {
 
-std::string window_refusal(const strategy& s, const attention& a) {
+bool sends_keys(const strategy& s, const attention& a) {
+  const auto& chosen = find_algorithm(s.schedule);
+  if (s.rows * s.cols == 1 || !chosen.sends) return false;
+  const chunk_bytes keys{.keys = 1, .halo_keys = a.window > 0 ? 1 : 0};
+  const auto parts = chosen.sends(s, keys, pass_kind::forward).parts;
+  return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.bytes > 0; });
+}
+
+std::string latent_refusal(const strategy& s, const attention& a) {
+  if (s.keys_sent == key_form::expanded) return "";
+  if (a.latent_rank == 0) return "has no latents to send: expected a model with latent attention";
+  if (a.wire_dtype) return "sends latents in the type of the results";
+  if (a.prefix > 0) return "sends no latents of a cached prefix";
+  if (s.ulysses > 1) return "exchanges heads, which a latent is not cut by";
+  if (s.parts > 1) return "sends latents once, not by parts of the heads";
+  return sends_keys(s, a) ? "" : "sends no keys";
+}
+
+std::string key_refusal(const strategy& s, const attention& a) {
+  if (!a.prefixes.empty() && !find_algorithm(s.schedule).whole_queries)
+    return "has a cache of one length (of several: schedules that decode, such as helix)";
   if (!find_algorithm(s.schedule).for_windows) return "";
   if (a.window == 0) return "computes sliding windows only";
   if (a.prefix > 0) return "has no cached prefix";
+  if (a.kept_first > 0) return "sends what windows reach, not the first tokens";
   return s.tokens == token_layout::contiguous ? "" : "has consecutive tokens on each rank only";
 }
 
@@ -155,18 +178,22 @@ std::string refusal(const strategy& s, const attention& a) {
     if (!chosen.transposes) return "keeps keys in the direct order";
     if (s.rows != s.cols) return "needs a square grid for the transposed K/V order";
   }
-  if (auto reason = window_refusal(s, a); !reason.empty()) return reason;
-  return chosen.refusal ? chosen.refusal(s, a) : "";
+  if (auto reason = key_refusal(s, a); !reason.empty()) return reason;
+  if (auto reason = chosen.refusal ? chosen.refusal(s, a) : ""; !reason.empty()) return reason;
+  return latent_refusal(s, a);
 }
 
 bool has_pass(const strategy& s, pass_kind pass) {
-  return pass == pass_kind::forward || !find_algorithm(s.schedule).whole_queries;
+  return pass == pass_kind::forward ||
+         (!find_algorithm(s.schedule).whole_queries && s.keys_sent == key_form::expanded);
 }
 
 void require_pass(const strategy& s, pass_kind pass) {
   if (has_pass(s, pass)) return;
   throw input_error(asked("pass"), std::string(name_of(pass)),
-                    fmt::format("expected forward: {} decodes", s.schedule));
+                    s.keys_sent == key_form::latent
+                        ? "expected forward with latents sent"
+                        : fmt::format("expected forward: {} decodes", s.schedule));
 }
 
 std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int ranks) {
@@ -213,7 +240,8 @@ strategy complete(strategy s, const attention& a, int ranks) {
   if (s.rows == 0) {
     const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
     auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
-    if (reason.empty()) reason = window_refusal(s, a);
+    if (reason.empty()) reason = key_refusal(s, a);
+    if (reason.empty() && a.latent_rank == 0) reason = latent_refusal(s, a);
     if (reason.empty() && chosen.whole_queries)
       reason = chosen.refusal(on_one_column(s, places), a);
     if (!reason.empty()) reason = "; " + reason;
@@ -255,6 +283,8 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   program = in_head_parts(program, s.parts);
   program = with_framework_copies(std::move(program), s.copies, a);
   if (a.latent) program = with_values_in_keys(std::move(program));
+  program = s.keys_sent == key_form::latent ? with_latent_keys(std::move(program))
+                                            : with_wire_type(std::move(program), a);
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
                                                  : program;
 }

@@ -1,0 +1,140 @@
+#include "model/schedule/latent_keys.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace attnsim {
+namespace {
+
+bool is_expanded(tensor t) {
+  return t == tensor::k || t == tensor::v;
+}
+
+/// Writes a program anew, with latents in the place of keys and values that move.
+class with_latents {
+ public:
+  explicit with_latents(schedule s) : s_(std::move(s)), starts_with_(inputs_of(s_)) {
+    program_ = std::move(s_.program);
+    s_.program.clear();
+    find_moved();
+  }
+
+  schedule run() {
+    for (auto& op : program_) {
+      if (is_kernel(op.kind)) {
+        expand_for(op);
+      } else {
+        for (const auto& o : op.writes) forget(o);
+        if (moves_keys(op)) {
+          for (auto* list : {&op.reads, &op.writes}) move_latents(*list);
+        }
+      }
+      if (!op.reads.empty()) s_.program.push_back(std::move(op));
+    }
+    derive_needs(s_);
+    return std::move(s_);
+  }
+
+ private:
+  bool is_home(const operand& o) const {
+    return std::any_of(starts_with_.begin(), starts_with_.end(),
+                       [&](const operand& one) { return one.buffer == o.buffer; });
+  }
+
+  bool is_moved(const operand& o) const { return moved_[static_cast<std::size_t>(o.buffer)]; }
+
+  /// Keys and values that come from elsewhere, and what is copied to be sent or of what came.
+  void find_moved() {
+    moved_.resize(s_.buffers.size());
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const auto& op : program_) {
+        if (is_kernel(op.kind)) continue;
+        const bool all = moves_keys(op);
+        for (const auto* list : {&op.reads, &op.writes}) {
+          for (const auto& o : *list) {
+            if (!all || !is_expanded(o.what) || is_home(o) || is_moved(o)) continue;
+            moved_[static_cast<std::size_t>(o.buffer)] = grows = true;
+          }
+        }
+      }
+    }
+  }
+
+  bool moves_keys(const operation& op) const {
+    const auto moved = [&](const operand& o) { return is_expanded(o.what) && is_moved(o); };
+    return is_communication(op.kind) || std::any_of(op.reads.begin(), op.reads.end(), moved) ||
+           std::any_of(op.writes.begin(), op.writes.end(), moved);
+  }
+
+  void move_latents(operands& list) {
+    for (auto& o : list) {
+      if (o.what == tensor::k) o = latent_of(o);
+    }
+    std::erase_if(list, [](const operand& o) { return o.what == tensor::v; });
+  }
+
+  operand latent_of(operand o) {
+    const auto [known, is_new] =
+        latents_.try_emplace(o.buffer, static_cast<int>(s_.buffers.size()));
+    if (is_new) {
+      auto made = s_.buffers[static_cast<std::size_t>(o.buffer)];
+      made.what = tensor::latent;
+      made.resident = is_home(o);
+      s_.buffers.push_back(made);
+    }
+    o.buffer = known->second;
+    o.what = tensor::latent;
+    return o;
+  }
+
+  operand expansion() {
+    if (expansion_ < 0) {
+      expansion_ = static_cast<int>(s_.buffers.size());
+      s_.buffers.push_back({.what = tensor::expansion, .resident = true});
+    }
+    return {.buffer = expansion_, .what = tensor::expansion};
+  }
+
+  void expand_for(const operation& kernel) {
+    const auto& k = find(kernel.reads, tensor::k);
+    if (!is_moved(k) || is_known(k)) return;
+    s_.program.push_back({.kind = op_kind::expand,
+                          .reads = {latent_of(k), expansion()},
+                          .writes = {k, find(kernel.reads, tensor::v)}});
+    for (const auto i : slots_of(k)) known_[k.buffer][i] = true;
+  }
+
+  std::vector<std::size_t> slots_of(const operand& o) {
+    const auto extent = s_.grid.extent_of(s_.buffer_of(o).slots);
+    known_[o.buffer].resize(static_cast<std::size_t>(extent));
+    std::vector<std::size_t> slots;
+    for (int i = 0; i < o.slots; ++i)
+      slots.push_back(static_cast<std::size_t>(((o.first_slot + i) % extent + extent) % extent));
+    return slots;
+  }
+  bool is_known(const operand& o) {
+    const auto slots = slots_of(o);
+    return std::all_of(slots.begin(), slots.end(),
+                       [&](std::size_t i) { return known_[o.buffer][i]; });
+  }
+  void forget(const operand& o) {
+    for (const auto i : slots_of(o)) known_[o.buffer][i] = false;
+  }
+
+  schedule s_;
+  operands starts_with_;
+  std::vector<operation> program_;
+  std::vector<bool> moved_;                 ///< by buffer
+  std::map<int, int> latents_;              ///< by the buffer of their keys
+  std::map<int, std::vector<bool>> known_;  ///< by buffer of keys: which slots are expanded
+  int expansion_ = -1;
+};
+
+}  // namespace
+
+schedule with_latent_keys(schedule s) {
+  return with_latents(std::move(s)).run();
+}
+
+}  // namespace attnsim
