@@ -64,6 +64,9 @@ class Attention:
     def prefix(self) -> int:
         """cached tokens before the sequence"""
     @property
+    def cache_lengths(self) -> list[int]:
+        """cached tokens of each request of a batch; empty: all alike"""
+    @property
     def kv_seq(self) -> int:
         """tokens of another sequence that is attended to; 0: none"""
     @property
@@ -88,6 +91,9 @@ class Attention:
     def window(self) -> int:
         """sliding window in tokens; 0: none"""
     @property
+    def keep_first(self) -> int:
+        """first tokens that the window keeps visible"""
+    @property
     def latent(self) -> bool:
         """values are in the keys, as in absorbed latent attention"""
     @property
@@ -98,7 +104,10 @@ class Attention:
         """tokens of each packed document; empty: one"""
     @property
     def dtype(self) -> str:
-        """bf16, fp16 or fp32"""
+        """bf16, fp16, fp32 or fp8"""
+    @property
+    def wire_dtype(self) -> str:
+        """of queries, keys and values between ranks"""
 
 class Strategy:
     """How attention is distributed; what is not given is the schedule's choice."""
@@ -180,6 +189,9 @@ class Prediction:
     @property
     def levels(self) -> str:
         """of a composed schedule: what the ranks along each axis do"""
+    @property
+    def keys_sent(self) -> str:
+        """expanded or latent: what travels of keys and values"""
     @property
     def parts(self) -> int:
         """of the heads, one after the other"""
