@@ -124,8 +124,9 @@ pass_crossing over_new_tokens(const cluster& c, const std::vector<prediction>& r
     if (all >> i == asked.sequence) x.asked = i;
     x.values.push_back(i == 0 ? "1" : fmt::format("1/{}", 1 << i));
   }
-  const auto* kernel = c.device.kernel(ranked[0].chosen.kernel, asked.dtype);
-  const auto places = ranked[0].ranks / ranked[0].data_parallel / ranked[0].chosen.tensor_parallel;
+  const auto first = std::find_if(ranked.begin(), ranked.end(), passes);
+  const auto* kernel = c.device.kernel(first->chosen.kernel, asked.dtype);
+  const auto places = first->ranks / first->data_parallel / first->chosen.tensor_parallel;
   if (kernel) note_assumed(result, kernel->split, all, places);
   for (const auto* name : {"keys", "queries", "both", "heads"})
     x.times.emplace_back(name, std::vector<seconds>(x.values.size()));
