@@ -86,7 +86,6 @@ ask::step_question step_of(const plan_flags& flags) {
     if (!text.empty()) throw input_error(flag, text, "expected without --scope step");
   };
   refuse("--what-if", flags.what_if);
-  refuse("--report", flags.report);
   refuse("--each-layer", flags.each_layer ? "true" : "");
   refuse("--dynamic", flags.dynamic ? "true" : "");
   refuse("--search", flags.search ? "true" : "");
@@ -105,11 +104,14 @@ void plan_step(const plan_flags& flags, output_format format) {
   ask::step_plan_request request{.asked = step_of(flags),
                                  .schedules = parse_schedules(flags.schedules)};
   const auto top = static_cast<std::size_t>(parse_count("--top", flags.top));
+  check_files({{"--report", flags.report}}, files_of(flags.question));
   const auto c = ask::cluster_of(request.asked.base);
   progress bar("steps", flags.output.quiet);
   auto result = ask::plan(request, c, [&](auto done, auto wanted) { bar.show(done, wanted); });
   bar.end();
   if (result.candidates.size() > top) result.candidates.resize(top);
+  if (!flags.report.empty())
+    write_file("--report", flags.report, report::page_of(c, result).html());
   if (!flags.emit.empty()) {
     const auto settings = ask::settings_of_best(flags.emit, result);
     return fmt::print("{}", report::to_text(settings, flags.emit, result));

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "cli/write_file.hpp"
 #include "model/error.hpp"
 
 namespace attnsim::cli {
@@ -14,12 +15,17 @@ namespace {
 struct step_flags {
   ask::step_question question;
   output_flags output;
+  std::string report;
 };
 
 void run(const step_flags& flags) {
   const auto format = parse_format(flags.output.format);
+  auto inputs = files_of(flags.question.base);
+  inputs.push_back({"--model", flags.question.model});
+  check_files({{"--report", flags.report}}, inputs);
   const auto c = ask::cluster_of(flags.question.base);
   const auto a = ask::answer(flags.question, c);
+  if (!flags.report.empty()) write_file("--report", flags.report, report::page_of(c, a).html());
   print(a, format);
   if (a.feasible) return;
   throw infeasible(
@@ -39,6 +45,7 @@ void add_step(CLI::App& app) {
   command->get_option("--seq")->required();
   command->get_option("--model")->required();
   flags->output.add_to(*command);
+  add_report(*command, flags->report);
   command->footer(
       "Examples:\n"
       "  attnsim step dgx-h100 --nodes 4 --model llama2-7b --seq 256K --tp 4 --cp 8 "

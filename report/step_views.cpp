@@ -121,6 +121,65 @@ section memory_of(const cluster& c, const ask::step_answer& a) {
   return s;
 }
 
+table ranking_of(const ask::step_plan& plan) {
+  table ranking({"degrees", "micro-batches", "recompute", "shard", "attention", "step", "tokens/s",
+                 "model rate", "memory", "bound by"});
+  for (const auto& a : plan.candidates) {
+    ranking.add({degrees_of(a), fmt::format("{} of {}", a.micro_batches, a.micro_batch),
+                 std::string(name_of(a.recompute)), std::string(name_of(a.shard)),
+                 fmt::format("{} {}x{}", a.attention.chosen.schedule, a.attention.chosen.rows,
+                             a.attention.chosen.cols),
+                 to_string(a.time), fmt::format("{:.4g}", a.tokens_a_second),
+                 to_string(a.model_rate), bytes_text(a.memory.total()),
+                 fmt::format("{} ({})", a.bottleneck.kind, percent(a.bottleneck.share))});
+  }
+  return ranking;
+}
+
+section candidates_of(const ask::step_plan& plan) {
+  section s{.title = "Ranked candidates",
+            .note =
+                "Where each step's time goes, on the pipeline rank that is busy longest; the line "
+                "spans the interval of its time.",
+            .chart = {{"kind", "bars"},
+                      {"unit", "s"},
+                      {"series",
+                       {series("matrix products", colour::compute),
+                        series("attention", colour::more_compute),
+                        series("elementwise, optimizer", colour::other),
+                        series("exposed communication", colour::waiting),
+                        series("pipeline bubble", colour::communication)}},
+                      {"rows", json::array()}},
+            .drawing = {},
+            .rows = ranking_of(plan)};
+  using ask::step_part;
+  for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+    const auto& a = plan.candidates[i];
+    s.chart["rows"].push_back(
+        {{"label", fmt::format("#{} {}", i + 1, degrees_of(a))},
+         {"values",
+          {a.part(step_part::products), a.part(step_part::attention),
+           a.part(step_part::elementwise) + a.part(step_part::optimizer),
+           a.part(step_part::tensor) + a.part(step_part::expert) + a.part(step_part::data),
+           a.part(step_part::bubble)}},
+         {"total", a.time.value()},
+         {"low", a.low.value()},
+         {"high", a.high.value()}});
+  }
+  return s;
+}
+
+section ruled_out_of(const ask::step_plan& plan) {
+  section s{.title = "Ruled out",
+            .note = fmt::format("Of {} steps that were considered.", plan.considered),
+            .chart = {},
+            .drawing = {},
+            .rows = table({"reason", "steps", "such as"})};
+  for (const auto& r : plan.rejected)
+    s.rows.add({r.reason, std::to_string(r.candidates), r.example});
+  return s;
+}
+
 }  // namespace
 
 std::string degrees_of(const ask::step_answer& a) {
@@ -203,19 +262,19 @@ page page_of(const cluster& c, const ask::step_answer& a) {
       .result = to_json(a)};
 }
 
+page page_of(const cluster& c, const ask::step_plan& plan) {
+  const auto& best = plan.candidates.front();
+  auto made = page_of(c, best);
+  made.title = fmt::format("Plan of steps of {} on {}", best.model, best.cluster);
+  for (auto& s : made.sections) s.title += ": " + degrees_of(best);
+  made.sections.insert(made.sections.begin(), candidates_of(plan));
+  if (!plan.rejected.empty()) made.sections.push_back(ruled_out_of(plan));
+  made.result = to_json(plan);
+  return made;
+}
+
 std::string to_table(const ask::step_plan& plan) {
-  table ranking({"degrees", "micro-batches", "recompute", "shard", "attention", "step", "tokens/s",
-                 "model rate", "memory", "bound by"});
-  for (const auto& a : plan.candidates) {
-    ranking.add({degrees_of(a), fmt::format("{} of {}", a.micro_batches, a.micro_batch),
-                 std::string(name_of(a.recompute)), std::string(name_of(a.shard)),
-                 fmt::format("{} {}x{}", a.attention.chosen.schedule, a.attention.chosen.rows,
-                             a.attention.chosen.cols),
-                 to_string(a.time), fmt::format("{:.4g}", a.tokens_a_second),
-                 to_string(a.model_rate), bytes_text(a.memory.total()),
-                 fmt::format("{} ({})", a.bottleneck.kind, percent(a.bottleneck.share))});
-  }
-  std::string text = ranking.str();
+  std::string text = ranking_of(plan).str();
   if (!plan.rejected.empty()) text += "\nruled out\n";
   for (const auto& r : plan.rejected)
     text += fmt::format("  {} of {}: {}, such as {}\n", r.candidates, plan.considered, r.reason,

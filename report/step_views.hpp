@@ -25,6 +25,8 @@ page page_of(const cluster&, const ask::step_answer&);
 std::string to_table(const ask::step_plan&);
 nlohmann::ordered_json to_json(const ask::step_plan&);
 std::string to_csv(const ask::step_plan&);
+/// With the best in detail.
+page page_of(const cluster&, const ask::step_plan&);
 
 /// A framework's settings, after comments on which candidate they are for and why not for those before.
 std::string to_text(const emitted_settings&, std::string_view framework, const ask::step_plan&);

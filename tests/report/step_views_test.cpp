@@ -73,6 +73,26 @@ TEST(step_views, csv_is_a_header_and_a_row) {
   EXPECT_THAT(text, testing::HasSubstr("\nattnsim.step.1,c,m,train,"));
 }
 
+TEST(step_views, page_of_a_plan_ranks_its_steps) {
+  const ask::step_plan plan{.candidates = {one_answer(), one_answer()},
+                            .rejected = {{"out of memory", 3, "tp 1"}},
+                            .considered = 5};
+  cluster c;
+  c.device.memory = byte_count(std::int64_t{4} << 30);
+  const auto page = page_of(c, plan);
+  EXPECT_EQ(page.title, "Plan of steps of m on c");
+  EXPECT_EQ(page.result, to_json(plan));
+  ASSERT_EQ(page.sections.size(), 4u);
+  const auto& rows = page.sections[0].chart["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1]["label"], "#2 tp 4 dp 2");
+  EXPECT_EQ(rows[1]["values"], nlohmann::ordered_json({0.0, 1.5, 0.0, 0.5, 0.0}));
+  EXPECT_EQ(rows[1]["low"], 1.0);
+  EXPECT_EQ(page.sections[1].title, "Where the time goes: tp 4 dp 2");
+  EXPECT_EQ(page.sections[3].title, "Ruled out");
+  EXPECT_THAT(page.html(), testing::HasSubstr("out of memory"));
+}
+
 TEST(step_views, of_a_plan) {
   const ask::step_plan plan{
       .candidates = {one_answer()}, .rejected = {{"out of memory", 3, "tp 1"}}, .considered = 4};
