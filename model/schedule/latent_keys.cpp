@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "model/schedule/slots.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -24,7 +26,7 @@ class with_latents {
       if (is_kernel(op.kind)) {
         expand_for(op);
       } else {
-        for (const auto& o : op.writes) forget(o);
+        for (const auto& o : op.writes) expanded_.remove(s_, o);
         if (moves_keys(op)) {
           for (auto* list : {&op.reads, &op.writes}) move_latents(*list);
         }
@@ -98,36 +100,19 @@ class with_latents {
 
   void expand_for(const operation& kernel) {
     const auto& k = find(kernel.reads, tensor::k);
-    if (!is_moved(k) || is_known(k)) return;
+    if (!is_moved(k) || expanded_.has(s_, k)) return;
     s_.program.push_back({.kind = op_kind::expand,
                           .reads = {latent_of(k), expansion()},
                           .writes = {k, find(kernel.reads, tensor::v)}});
-    for (const auto i : slots_of(k)) known_[k.buffer][i] = true;
-  }
-
-  std::vector<std::size_t> slots_of(const operand& o) {
-    const auto extent = s_.grid.extent_of(s_.buffer_of(o).slots);
-    known_[o.buffer].resize(static_cast<std::size_t>(extent));
-    std::vector<std::size_t> slots;
-    for (int i = 0; i < o.slots; ++i)
-      slots.push_back(static_cast<std::size_t>(((o.first_slot + i) % extent + extent) % extent));
-    return slots;
-  }
-  bool is_known(const operand& o) {
-    const auto slots = slots_of(o);
-    return std::all_of(slots.begin(), slots.end(),
-                       [&](std::size_t i) { return known_[o.buffer][i]; });
-  }
-  void forget(const operand& o) {
-    for (const auto i : slots_of(o)) known_[o.buffer][i] = false;
+    expanded_.add(s_, k);
   }
 
   schedule s_;
   operands starts_with_;
   std::vector<operation> program_;
-  std::vector<bool> moved_;                 ///< by buffer
-  std::map<int, int> latents_;              ///< by the buffer of their keys
-  std::map<int, std::vector<bool>> known_;  ///< by buffer of keys: which slots are expanded
+  std::vector<bool> moved_;     ///< by buffer
+  std::map<int, int> latents_;  ///< by the buffer of their keys
+  slot_set expanded_;           ///< of keys
   int expansion_ = -1;
 };
 

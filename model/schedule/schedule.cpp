@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "model/named.hpp"
+#include "model/schedule/slots.hpp"
 
 namespace attnsim {
 namespace {
@@ -47,17 +48,10 @@ int one_axis(axis_set axes) {
   throw std::logic_error("slots are named along one axis");
 }
 
-int wrapped(int value, int extent) {
-  return (value % extent + extent) % extent;
-}
-
-/// Calls f(buffer, slot) for every slot of a list of operands; slots as they are named, relative to the rank.
+/// Calls f(buffer, slot) for every slot of a list of operands.
 template <typename F>
 void for_each_slot(const schedule& s, const operands& list, F f) {
-  for (const auto& o : list) {
-    const int extent = s.grid.extent_of(s.buffer_of(o).slots);
-    for (int i = 0; i < o.slots; ++i) f(o.buffer, wrapped(o.first_slot + i, extent));
-  }
+  for (const auto& o : list) for_each_slot(s, o, [&](int slot) { f(o.buffer, slot); });
 }
 
 // --- Sharing of memory: chunks that are never needed at the same time get the same buffer. --------------------------

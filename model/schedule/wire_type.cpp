@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "model/schedule/slots.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -19,7 +21,7 @@ class casting {
     for (auto& op : program_) {
       if (is_communication(op.kind)) cast_reads(op, precision::wire);
       if (is_kernel(op.kind)) cast_reads(op, precision::storage);
-      for (const auto& o : op.writes) forget(o);
+      for (const auto& o : op.writes) cast_.remove(s_, o);
       s_.program.push_back(std::move(op));
     }
     derive_needs(s_);
@@ -58,10 +60,10 @@ class casting {
       if (!is_input(o.what) || buffer_of(o).format == wanted) continue;
       auto cast = o;
       cast.buffer = cast_of(o.buffer, wanted);
-      if (!is_known(o)) {
+      if (!cast_.has(s_, o)) {
         from.push_back(o);
         to.push_back(cast);
-        remember(o);
+        cast_.add(s_, o);
       }
       o = cast;
     }
@@ -81,37 +83,12 @@ class casting {
     return known->second;
   }
 
-  std::vector<bool>& known_slots(const operand& o) {
-    auto& known = known_[o.buffer];
-    known.resize(static_cast<std::size_t>(s_.grid.extent_of(buffer_of(o).slots)));
-    return known;
-  }
-  /// Of the slots that an operand names, relative to the rank.
-  std::vector<std::size_t> slots_of(const operand& o) {
-    const auto extent = s_.grid.extent_of(buffer_of(o).slots);
-    std::vector<std::size_t> slots;
-    for (int i = 0; i < o.slots; ++i)
-      slots.push_back(static_cast<std::size_t>(((o.first_slot + i) % extent + extent) % extent));
-    return slots;
-  }
-  bool is_known(const operand& o) {
-    const auto& known = known_slots(o);
-    const auto slots = slots_of(o);
-    return std::all_of(slots.begin(), slots.end(), [&](std::size_t i) { return known[i]; });
-  }
-  void remember(const operand& o) {
-    for (const auto i : slots_of(o)) known_slots(o)[i] = true;
-  }
-  void forget(const operand& o) {
-    for (const auto i : slots_of(o)) known_slots(o)[i] = false;
-  }
-
   schedule s_;
   std::vector<operation> program_;
   bool wide_at_home_;
   operands inputs_;
-  std::map<int, int> casts_;                ///< by buffer
-  std::map<int, std::vector<bool>> known_;  ///< by buffer: which slots' casts are of what they hold
+  std::map<int, int> casts_;  ///< by buffer
+  slot_set cast_;             ///< whose casts are of what they hold
 };
 
 }  // namespace
