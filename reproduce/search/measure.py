@@ -10,6 +10,7 @@ executed once with real kernels and checked against attention in fp64. Kernels a
 import argparse
 import csv
 import json
+import os
 import shlex
 import statistics
 import subprocess
@@ -62,8 +63,8 @@ def write_measured():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", nargs="?")
-    parser.add_argument("hosts", nargs="?")
+    parser.add_argument("program", nargs="?", type=os.path.abspath)
+    parser.add_argument("hosts", nargs="?", type=os.path.abspath)
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if options.table:
