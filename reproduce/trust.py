@@ -17,7 +17,8 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from made import ROOT, slice_profile, with_made
+
 MEASURED = Path("reproduce/measured")
 # Sockets are as fast as the machine's processors copy: a file a machine.
 CLUSTER = {"kernels": "tests/gpu/two-h100.yaml", "nvlink": "tests/gpu/two-h100.yaml",
@@ -53,9 +54,7 @@ class study:
         """A slice has fewer multiprocessors than its card, and two channels."""
         if not self.multiprocessors:
             return self.device
-        text = (ROOT / "topologies/devices" / f"{self.device}.yaml").read_text()
-        text = re.sub(r"(?m)^multiprocessors: \d+", f"multiprocessors: {self.multiprocessors}", text)
-        Path(scratch, "slice.yaml").write_text(re.sub(r"channels: \d+", "channels: 2", text))
+        Path(scratch, "slice.yaml").write_text(slice_profile(self.device, self.multiprocessors))
         return f"{scratch}/slice.yaml"
 
     def files(self, pattern):
@@ -273,14 +272,6 @@ def summary(h100, h200, others_figures):
     ])
 
 
-def with_made(text, name, made):
-    """The page with what is made in the place between its marks."""
-    pattern = rf"(<!-- made by reproduce/trust.py: {name} -->\n).*?(\n<!-- end -->)"
-    changed, found = re.subn(pattern, lambda marks: f"{marks[1]}\n{made}\n{marks[2]}", text, flags=re.DOTALL)
-    assert found == 1, name
-    return changed
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=Path)
@@ -302,7 +293,7 @@ def main():
         before = after = (ROOT / page).read_text()
         for name, text in parts.items():
             print(text, end="\n\n")
-            after = with_made(after, name, text)
+            after = with_made(after, f"made by reproduce/trust.py: {name}", f"\n{text}\n\n")
         if asked.write:
             (ROOT / page).write_text(after)
         elif after != before:

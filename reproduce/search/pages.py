@@ -1,11 +1,13 @@
 """What the programs of this folder share: lists of cases, rows as CSV, tables between marks of docs/search.md."""
 
 import csv
-import re
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parents[1] / "docs"
+sys.path.append(str(HERE.parent))
+from made import with_made  # noqa: E402
 
 
 def cases_of(name):
@@ -24,5 +26,4 @@ def write_rows(file, rows):
 def write_table(mark, table):
     """Into docs/search.md, between `<!-- mark -->` and the end."""
     page = DOCS / "search.md"
-    text = page.read_text(encoding="utf-8")
-    page.write_text(re.sub(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", lambda m: m[1] + table + m[2], text, flags=re.S), encoding="utf-8")
+    page.write_text(with_made(page.read_text(encoding="utf-8"), mark, table), encoding="utf-8")

@@ -23,6 +23,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "reproduce"))
+from made import slice_profile  # noqa: E402
 PAYLOAD = (9000 - 52) / (9000 + 14)  # of a rate: TCP's and Ethernet's headers
 BURST_US = 80
 # Messages that a rested link passes in a few bursts tell nothing of its rate.
@@ -124,12 +126,9 @@ class Slices:
             return
         cards = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
         card = "h200-sxm5" if "H200" in cards else "h100-sxm5"
-        text = (ROOT / "topologies" / "devices" / f"{card}.yaml").read_text()
         # MPS gives whole pairs of multiprocessors: 8 of 132 at 6 %, 14 at 12 %.
         processors = max(2, int(self.share / 100 * 132 / 2 + 0.1) * 2)
-        text = re.sub(r"(?m)^multiprocessors: \d+", f"multiprocessors: {processors}", text)
-        text = re.sub(r"channels: \d+", "channels: 2", text)
-        file.write_text(re.sub(r"(?m)^name: .*", f"name: {card}-slice-{self.share}", text))
+        file.write_text(re.sub(r"(?m)^name: .*", f"name: {card}-slice-{self.share}", slice_profile(card, processors)))
 
     def rates(self):
         for ranks, rates in ((16, (1, 0.5)), (8, (2, 1))):
