@@ -11,7 +11,7 @@ const {after, before, test} = require("node:test");
 const puppeteer = require(`${process.env.MODULES}/puppeteer-core`);
 
 const types = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm"};
-let server, browser, address;
+let server, browser, address, saved;
 
 before(async () => {
   server = http.createServer((request, response) => {
@@ -22,12 +22,15 @@ before(async () => {
   });
   await new Promise(listening => server.listen(0, "127.0.0.1", listening));
   address = `http://127.0.0.1:${server.address().port}/`;
+  saved = fs.mkdtempSync(path.join(os.tmpdir(), "attnsim-page-"));
   browser = await puppeteer.launch({executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]});
 });
 
 after(async () => {
   await browser.close();
   server.close();
+  // The browser may still have been saving what a test does not wait for.
+  fs.rmSync(saved, {recursive: true});
 });
 
 const small = "#ask=plan&cluster=pcie-8&seq=64K&heads=16&schedules=ring,ulysses,mesh";
@@ -295,7 +298,7 @@ test("two settings side by side, and exports", async () => {
   await set(page, "#slider-seq", "3", "input");
   await answered(page, 2);
   assert.match(await text(page, "#kept .note"), /^seq: 64K, now 32K$/);
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attnsim-page-"));
+  const folder = fs.mkdtempSync(path.join(saved, "exports-"));
   const client = await page.createCDPSession();
   await client.send("Browser.setDownloadBehavior", {behavior: "allow", downloadPath: folder});
   for (const name of ["Save JSON", "Save CSV", "Save charts as SVG"]) {
@@ -313,7 +316,6 @@ test("two settings side by side, and exports", async () => {
   assert.match(await read("predict.csv"), /^schema,cluster,ranks,/);
   assert.match(await read("where-the-time-goes.svg"), /^<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
   await close(page);
-  fs.rmSync(folder, {recursive: true, maxRetries: 10, retryDelay: 100});
 });
 
 test("a long plan is cancelled at once, and the next is answered", async () => {
