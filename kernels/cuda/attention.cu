@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cuda/block.cuh"
+#include "kernels/cuda/arguments.cuh"
 #include "model/error.hpp"
 
 namespace attnsim::kernels::cuda {
@@ -14,11 +14,18 @@ void check(cudaError_t error, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-namespace {
-
 void require(bool condition, const std::string& what) {
   if (!condition) throw infeasible("attention on a GPU: " + what);
 }
+
+int compute_capability() {
+  int device = 0, major = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
+  return major;
+}
+
+namespace {
 
 bool is_aligned(const void* data, std::initializer_list<std::int64_t> strides, std::int64_t bytes) {
   if (reinterpret_cast<std::uintptr_t>(data) % 16 != 0) return false;
@@ -41,16 +48,20 @@ int to_int(std::int64_t value, const char* name) {
   return static_cast<int>(value);
 }
 
+void require_heads(const block_shape& s) {
+  require(s.kv_heads > 0 && s.heads > 0 && s.heads % s.kv_heads == 0,
+          "heads must be a multiple of kv_heads");
+  require(s.batch <= 65535 && s.heads <= 65535, "batch and heads: at most 65535");
+  require(s.scale >= 0, "scale must be positive");
+}
+
 void require_shape(const block_shape& s) {
   require(s.head_dim == 64 || s.head_dim == 96 || s.head_dim == 128 || s.head_dim == 256,
           "head_dim " + std::to_string(s.head_dim) + ": expected 64, 96, 128 or 256");
   require(s.value_dim() == s.head_dim,
           "values of " + std::to_string(s.value_dim()) + " elements a head beside keys of " +
               std::to_string(s.head_dim) + ": expected as many (kernel cpu takes any)");
-  require(s.kv_heads > 0 && s.heads > 0 && s.heads % s.kv_heads == 0,
-          "heads must be a multiple of kv_heads");
-  require(s.batch <= 65535 && s.heads <= 65535, "batch and heads: at most 65535");
-  require(s.scale >= 0, "scale must be positive");
+  require_heads(s);
 }
 
 positions to_positions(const block_shape& s) {
@@ -78,13 +89,6 @@ void strides(std::int64_t (&to)[3], const tensor_view<T>& view) {
   to[2] = view.head_stride;
 }
 
-int compute_capability() {
-  int device = 0, major = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
-  return major;
-}
-
 bool takes_hopper(const block_shape& shape, path which) {
   if (which == path::generic) return false;
   const bool available = hopper_available(shape);
@@ -109,28 +113,35 @@ bool hopper_available(const block_shape& shape) {
   return (shape.head_dim == 64 || shape.head_dim == 128) && compute_capability() == 9;
 }
 
-void forward(const forward_arguments& a, stream queue, path which) {
+forward_parameters parameters_of(const forward_arguments& a) {
   const block_shape& s = a.shape;
-  require_shape(s);
+  require_heads(s);
   require(a.type != element::fp32, "q, k, v: expected bf16 or fp16");
   require(a.output == a.type || a.output == element::fp32, "o: expected the inputs' type or fp32");
-  if (s.rows == 0 || s.batch == 0) return;
+  forward_parameters p{};
+  p.batch = to_int(s.batch, "batch"), p.rows = to_int(s.rows, "rows");
+  if (s.rows == 0 || s.batch == 0) return p;
   require_aligned(a.q, a.type, "q");
   require_aligned(a.k, a.type, "k");
   require_aligned(a.v, a.type, "v");
   require_aligned(a.o, a.output, "o");
 
-  forward_parameters p{};
   p.q = a.q.data, p.k = a.k.data, p.v = a.v.data, p.o = a.o.data, p.l = a.l.data;
   strides(p.q_stride, a.q), strides(p.k_stride, a.k), strides(p.v_stride, a.v);
   strides(p.o_stride, a.o), strides(p.l_stride, a.l);
-  p.batch = to_int(s.batch, "batch"), p.heads = to_int(s.heads, "heads"),
-  p.kv_heads = to_int(s.kv_heads, "kv_heads");
-  p.rows = to_int(s.rows, "rows"), p.cols = to_int(s.cols, "cols");
+  p.heads = to_int(s.heads, "heads"), p.kv_heads = to_int(s.kv_heads, "kv_heads");
+  p.cols = to_int(s.cols, "cols");
   p.fp32_output = a.output == element::fp32;
   p.scale = to_scale(s);
   p.mask = to_positions(s);
+  return p;
+}
 
+void forward(const forward_arguments& a, stream queue, path which) {
+  const block_shape& s = a.shape;
+  require_shape(s);
+  const auto p = parameters_of(a);
+  if (p.rows == 0 || p.batch == 0) return;
   const bool hopper = s.cols > 0 && takes_hopper(s, which);
   const auto run = a.type == element::bf16
                        ? (hopper ? hopper_forward<__nv_bfloat16> : generic_forward<__nv_bfloat16>)

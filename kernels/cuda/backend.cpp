@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/argument_checks.hpp"
+#include "kernels/cuda/decode.hpp"
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/gpu.hpp"
 #include "model/error.hpp"
@@ -239,7 +240,12 @@ void gpu::release(graph_id graph) {
 
 void gpu::forward(stream_id stream, const kernels::forward_arguments& a) {
   check(a);
-  cuda::forward(to_kernel(a), at(stream), options_.kernels);
+  const auto kernel = to_kernel(a);
+  if (options_.kernels == path::automatic && prefers_decode(a.shape)) {
+    const workspace memory(decode_workspace(kernel), at(stream));
+    return decode(kernel, memory.data(), at(stream));
+  }
+  cuda::forward(kernel, at(stream), options_.kernels);
 }
 
 void gpu::backward(stream_id stream, const kernels::backward_arguments& a) {
@@ -264,9 +270,19 @@ void gpu::weigh(stream_id stream, const token_shape& shape, const device_tensor&
               typed<float>(whole_lse), at(stream));
 }
 
-void gpu::sink(stream_id, const token_shape&, const device_tensor&, const device_tensor&,
-               const device_tensor&, std::int64_t) {
-  throw infeasible("attention sinks: expected kernel cpu, which alone has them");
+void gpu::sink(stream_id stream, const token_shape& shape, const device_tensor& output,
+               const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) {
+  check_sink(shape, lse, sinks, parts);
+  cuda::sink(to_extents(shape), to_tensor(output), typed<float>(lse), typed<const float>(sinks),
+             parts, at(stream));
+}
+
+void gpu::expand(stream_id stream, const expand_shape& shape, const device_tensor& latent,
+                 const device_tensor& expansion, const device_tensor& key,
+                 const device_tensor& value) {
+  check(shape);
+  cuda::expand(shape, to_tensor(latent), to_tensor(expansion), to_tensor(key), to_tensor(value),
+               at(stream));
 }
 
 void gpu::delta(stream_id stream, const token_shape& shape, const device_tensor& output,

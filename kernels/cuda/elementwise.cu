@@ -191,6 +191,26 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+__global__ void __launch_bounds__(threads)
+    sink_run(sizes s, operand o, operand l, operand sinks, float less, int lanes) {
+  const auto [batch, head, lane, token, valid] = row_of(s, lanes);
+  if (!valid) return;
+  float* const l_at = l.statistic(batch, token, head);
+  const float seen = *l_at, sunk = *sinks.statistic(batch, token, head) - less;
+  __syncwarp(__activemask());  // as in merge_run
+  const float high = fmaxf(seen, sunk);
+  const float both = high + __logf(__expf(seen - high) + __expf(sunk - high));
+  const float factor = __expf(seen - both);
+  if (lane == 0) *l_at = both;
+  for (int chunk = lane; chunk < s.chunks; chunk += lanes) {
+    float x[8];
+    o.load(x, batch, token, head, chunk * 8);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) x[e] = factor > 0 ? x[e] * factor : 0.f;
+    o.store(x, batch, token, head, chunk * 8);
+  }
+}
+
 /// O = dO delta / |dO|^2 by a group of lanes a row, 8 elements a lane.
 __global__ void __launch_bounds__(threads)
     output_with_delta_run(sizes s, operand d_o, operand delta, operand o, int lanes) {
@@ -299,6 +319,15 @@ void weigh(const extents& shape, const tensor& o, tensor_view<const float> part_
   weigh_run<<<r.blocks, threads, 0, queue>>>(r.s, o, part_l, static_cast<int>(parts),
                                              static_cast<int>(own), l, r.lanes);
   check(cudaGetLastError(), "weigh");
+}
+
+void sink(const extents& shape, const tensor& o, tensor_view<float> l,
+          tensor_view<const float> sinks, std::int64_t parts, stream queue) {
+  const row_launch r = rows_of(shape);
+  if (r.blocks == 0) return;
+  sink_run<<<r.blocks, threads, 0, queue>>>(r.s, o, l, sinks, std::log(static_cast<float>(parts)),
+                                            r.lanes);
+  check(cudaGetLastError(), "sink");
 }
 
 void output_with_delta(const extents& shape, const tensor& d_o, tensor_view<const float> delta,

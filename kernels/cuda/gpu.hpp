@@ -52,6 +52,9 @@ class gpu : public backend {
              const device_tensor& whole_lse) override;
   void sink(stream_id stream, const token_shape& shape, const device_tensor& output,
             const device_tensor& lse, const device_tensor& sinks, std::int64_t parts) override;
+  void expand(stream_id stream, const expand_shape& shape, const device_tensor& latent,
+              const device_tensor& expansion, const device_tensor& key,
+              const device_tensor& value) override;
   void delta(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& output_gradient, const device_tensor& delta) override;
   void accumulate(stream_id stream, const token_shape& shape, const device_tensor& sum,

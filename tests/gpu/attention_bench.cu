@@ -2,9 +2,11 @@
 // TFLOP/s count visible pairs only: 4 head_dim a pair forward, 10 backward. Backward starts from dO and O in both.
 //
 //   attention_bench [--repeats N] [--generic] [--large] [--dim N] [--seq N]
+//   attention_bench --decode      few rows: what is read of K and V a second, beside cuDNN and beside a copy
 //   attention_bench --tables      only the kernel tables of a device profile (topologies/devices/*.yaml)
 #include <cstring>
 
+#include "kernels/cuda/decode.hpp"
 #include "model/error.hpp"
 #include "tests/gpu/gpu_block.cuh"
 
@@ -12,6 +14,16 @@ namespace attnsim::kernels {
 namespace {
 
 using cuda::element;
+
+block_shape square(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::int64_t side,
+                   bool causal) {
+  return {.heads = heads,
+          .kv_heads = kv_heads,
+          .head_dim = dim,
+          .rows = side,
+          .cols = side,
+          .mask = {.causal = causal}};
+}
 
 double pairs(const block_shape& s) {
   if (!s.mask.causal) return double(s.rows) * double(s.cols);
@@ -112,7 +124,7 @@ void print_tables(int repeats) {
     for (const bool causal : {false, true}) {
       std::vector<result> results;
       for (const int n : sizes)
-        results.push_back(measure({1, 32, 32, dim, n, n, {causal}}, repeats, false));
+        results.push_back(measure(square(32, 32, dim, n, causal), repeats, false));
       for (int which = 0; which < 2; ++which) {
         for (int pass = 0; pass < 2; ++pass) {
           lines[which] += std::string("      - {pass: ") + (pass == 0 ? "forward" : "backward") +
@@ -135,6 +147,100 @@ void print_tables(int repeats) {
     std::printf("  - name: %s\n    tables:\n%s", which == 0 ? "attnsim-cuda" : other->name.c_str(),
                 lines[which].c_str());
   }
+}
+
+/// GB/s read and written by a copy that the cache does not hold.
+double copy_rate(int repeats) {
+  const std::size_t bytes = std::size_t{1} << 31;
+  buffer from(bytes), to(bytes);
+  const double ms = median_ms(repeats, [&] {
+    CUDA_CHECK(cudaMemcpyAsync(to.data, from.data, bytes, cudaMemcpyDeviceToDevice, nullptr));
+  });
+  return 2e-6 * double(bytes) / ms;
+}
+
+/// `interleaved`: the sequences of a token side by side, as an executor has them, not one behind the other.
+void bench_decode(const block_shape& s, bool interleaved, int repeats) {
+  const element type = element::bf16;
+  const bool latent = s.head_dim == 576;  // its values are in the keys
+  const auto tensor_of = [&](std::int64_t tokens, std::int64_t heads, std::int64_t dim) {
+    device_tensor t(type, s.batch, tokens, heads, dim, true);
+    if (interleaved) t.batch_stride = heads * dim, t.token_stride = s.batch * heads * dim;
+    return t;
+  };
+  device_tensor q = tensor_of(s.rows, s.heads, s.head_dim),
+                k = tensor_of(s.cols, s.kv_heads, s.head_dim),
+                v = tensor_of(s.cols, s.kv_heads, s.value_dim()),
+                o = tensor_of(s.rows, s.heads, s.value_dim());
+  device_tensor l(element::fp32, s.batch, s.rows, s.heads, 1, true);
+  for (auto* t : {&q, &k, &v}) {
+    fill_normal<<<1024, 256>>>(t->memory.data, type, t->memory.bytes / 2, 1, 1);
+    CUDA_CHECK(cudaGetLastError());
+  }
+  const cuda::forward_arguments a{.shape = s,
+                                  .type = type,
+                                  .output = type,
+                                  .q = q.view<const void>(),
+                                  .k = k.view<const void>(),
+                                  .v = latent ? k.view<const void>() : v.view<const void>(),
+                                  .o = o.view<void>(),
+                                  .l = l.view<float>()};
+  buffer workspace(cuda::decode_workspace(a));
+  const double own = median_ms(repeats, [&] { cuda::decode(a, workspace.data, nullptr); });
+  double other = 0;
+  if (const auto library = find_rival(); library && library->serves(s)) {
+    try {
+      buffer space(library->forward_workspace(a));
+      other = median_ms(repeats, [&] { library->forward(a, space.data); });
+    } catch (const std::exception& error) {
+      std::printf("%s: %s\n", library->name.c_str(), error.what());
+    }
+  }
+  const double copied = copy_rate(5);
+  const double bytes = 2. * double(s.batch * s.cols * s.kv_heads) *
+                       double(s.head_dim + (latent ? 0 : s.value_dim()));
+  std::printf(
+      "decode b%-2d %2d/%-2d d%d/%d %2d x %-7d %-11s own %8.4f ms %5.0f GB/s | cudnn %8.4f ms | "
+      "copy "
+      "%5.0f GB/s | own/copy %.3f\n",
+      int(s.batch), int(s.heads), int(s.kv_heads), int(s.head_dim), int(s.value_dim()), int(s.rows),
+      int(s.cols), interleaved ? "interleaved" : "apart", own, bytes / own * 1e-6, other, copied,
+      bytes / own * 1e-6 / copied);
+  std::fflush(stdout);
+}
+
+void bench_decode(int repeats) {
+  const auto run = [&](int batch, int rows, int cols, int heads, int kv_heads, int dim = 128,
+                       int value_dim = 0, bool interleaved = false) {
+    bench_decode({.batch = batch,
+                  .heads = heads,
+                  .kv_heads = kv_heads,
+                  .head_dim = dim,
+                  .v_head_dim = value_dim,
+                  .rows = rows,
+                  .cols = cols,
+                  .mask = {.causal = rows > 1, .query_first = cols - rows}},
+                 interleaved, repeats);
+  };
+  for (const int batch : {1, 16}) {
+    for (const int cols : {65536, 131072, 262144}) run(batch, 1, cols, 64, 8);
+  }
+  run(1, 1, 1 << 20, 64, 8);
+  run(16, 1, 65536, 64, 8, 128, 0, true);
+  run(4, 1, 65536, 64, 8);
+  run(1, 1, 65536, 8, 1);
+  run(1, 1, 1 << 20, 8, 1);
+  run(16, 1, 65536, 8, 1);
+  run(16, 1, 65536, 8, 1, 128, 0, true);
+  for (const int rows : {2, 4, 16, 64}) run(1, rows, 131072, 64, 8);
+  run(1, 1, 131072, 64, 8, 64);
+  run(16, 1, 65536, 64, 8, 64);
+  run(1, 1, 65536, 32, 32, 192, 128);
+  run(1, 1, 1 << 20, 16, 1, 576, 512);
+  run(1, 1, 1 << 20, 128, 1, 576, 512);
+  run(16, 1, 65536, 128, 1, 576, 512);
+  run(1, 1, 8192, 64, 8);
+  run(1, 1, 16384, 64, 8);
 }
 
 void bench_elementwise(int repeats) {
@@ -169,7 +275,7 @@ int main(int argc, char** argv) {
   using namespace attnsim;
   using namespace attnsim::kernels;
   int repeats = 15, dim = 0, seq = 0;
-  bool generic = false, small = true, tables = false;
+  bool generic = false, small = true, tables = false, decode = false;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--repeats") && i + 1 < argc) repeats = std::atoi(argv[++i]);
     if (!std::strcmp(argv[i], "--dim") && i + 1 < argc) dim = std::atoi(argv[++i]);
@@ -177,6 +283,7 @@ int main(int argc, char** argv) {
     if (!std::strcmp(argv[i], "--generic")) generic = true;
     if (!std::strcmp(argv[i], "--large")) small = false;
     if (!std::strcmp(argv[i], "--tables")) tables = true;
+    if (!std::strcmp(argv[i], "--decode")) decode = true;
   }
   cudaDeviceProp properties;
   CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -186,20 +293,21 @@ int main(int argc, char** argv) {
     std::printf(", %s %s", other->name.c_str(), other->version.c_str());
   std::printf("; bf16, batch 1, medians of %d\n", repeats);
   if (tables) return print_tables(repeats), 0;
+  if (decode) return bench_decode(repeats), 0;
   for (const int d : {128, 64}) {
     if (dim != 0 && d != dim) continue;
     for (const int n : {8192, 16384}) {
       if (seq != 0 && n != seq) continue;
       for (const bool causal : {false, true})
-        bench({1, 32, 32, d, n, n, {causal}}, repeats, generic && n == 8192);
+        bench(square(32, 32, d, n, causal), repeats, generic && n == 8192);
     }
   }
   if (small) {
     for (const int n : {512, 1024, 2048, 4096}) {
       for (const bool causal : {false, true})
-        bench({1, 32, 32, 128, n, n, {causal}}, 3 * repeats, false);
+        bench(square(32, 32, 128, n, causal), 3 * repeats, false);
     }
-    bench({1, 32, 8, 128, 8192, 8192, {true}}, repeats, false);
+    bench(square(32, 8, 128, 8192, true), repeats, false);
     bench_elementwise(3 * repeats);
   }
   return 0;

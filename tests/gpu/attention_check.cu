@@ -1,10 +1,11 @@
 // Checks every GPU kernel against plain fp64 kernels, which a CPU loop checks first: merge, row_dot, accumulate, copy
-// and the token orders, then forward and backward of both paths and of cuDNN on fixed and random shapes, masks,
-// groupings, strides and types. Inputs are fresh random numbers, outputs are poisoned with NaN before each run.
+// and the token orders, then forward and backward of both paths and of cuDNN, and forward of few rows, on fixed and random shapes,
+// masks, groupings, strides and types. Inputs are fresh random numbers, outputs are poisoned with NaN before each run.
 //
-//   attention_check [--cases N] [--seed N] [--quick] [--own] [--only generic|hopper|cudnn]   exit 1 if anything fails
+//   attention_check [--cases N] [--seed N] [--quick] [--own] [--only generic|hopper|cudnn|decode]   exit 1 if anything fails
 #include <cstring>
 
+#include "kernels/cuda/decode.hpp"
 #include "model/error.hpp"
 #include "tests/gpu/gpu_block.cuh"
 
@@ -22,7 +23,9 @@ struct reference_input {
   int batch, heads, kv_heads, rows, cols, dim;
   double scale;
   block_mask mask;
+  int value_dim = 0;  // 0: as dim
 
+  __host__ __device__ int values() const { return value_dim > 0 ? value_dim : dim; }
   __host__ __device__ double value(const void* data, const std::int64_t (&s)[3], int b, int t,
                                    int h, int d) const {
     const std::int64_t i = b * s[0] + t * s[1] + h * s[2] + d;
@@ -77,13 +80,13 @@ __global__ void reference_softmax(reference_input in, double* s, double* l) {  /
 __global__ void reference_output(reference_input in, const double* p, double* o) {
   std::int64_t e;
   int h, b;
-  if (!split(in, std::int64_t{in.rows} * in.dim, in.heads, e, h, b)) return;
-  const int i = static_cast<int>(e / in.dim), d = static_cast<int>(e % in.dim),
+  if (!split(in, std::int64_t{in.rows} * in.values(), in.heads, e, h, b)) return;
+  const int i = static_cast<int>(e / in.values()), d = static_cast<int>(e % in.values()),
             g = h / (in.heads / in.kv_heads);
   const std::int64_t row = (std::int64_t{b} * in.heads + h) * in.rows + i;
   double x = 0;
   for (int j = 0; j < in.cols; ++j) x += p[row * in.cols + j] * in.value(in.v, in.vs, b, j, g, d);
-  o[row * in.dim + d] = x;
+  o[row * in.values() + d] = x;
 }
 
 __global__ void reference_delta(reference_input in, const double* o, double* delta) {
@@ -342,6 +345,129 @@ void run_case(const test_case& c, unsigned seed, const std::vector<back_end>& en
   }
 }
 
+/// Forward of few rows, rows and heads packed: O and L against the reference.
+void run_decode_case(const test_case& c, unsigned seed, bool verbose) {
+  const block_shape& s = c.shape;
+  const auto tensor_of = [&](element type, std::int64_t tokens, std::int64_t heads,
+                             std::int64_t dim) {
+    return device_tensor(type, s.batch, tokens, heads, dim, c.token_major, c.gap);
+  };
+  device_tensor q = tensor_of(c.type, s.rows, s.heads, s.head_dim),
+                k = tensor_of(c.type, s.cols, s.kv_heads, s.head_dim),
+                v = tensor_of(c.type, s.cols, s.kv_heads, s.value_dim());
+  randomize(q, seed), randomize(k, seed + 1), randomize(v, seed + 2);
+  const device_tensor& values = s.head_dim == 576 ? k : v;
+  const reference_input in{.q = q.memory.data,
+                           .k = k.memory.data,
+                           .v = values.memory.data,
+                           .d_o = nullptr,
+                           .qs = {q.batch_stride, q.token_stride, q.head_stride},
+                           .ks = {k.batch_stride, k.token_stride, k.head_stride},
+                           .vs = {values.batch_stride, values.token_stride, values.head_stride},
+                           .ds = {},
+                           .type = c.type,
+                           .batch = int(s.batch),
+                           .heads = int(s.heads),
+                           .kv_heads = int(s.kv_heads),
+                           .rows = int(s.rows),
+                           .cols = int(s.cols),
+                           .dim = int(s.head_dim),
+                           .scale = s.scale > 0 ? s.scale : 1 / std::sqrt(double(s.head_dim)),
+                           .mask = s.mask,
+                           .value_dim = int(s.value_dim())};
+  const std::int64_t rows = s.batch * s.heads * s.rows;
+  buffer p(rows * s.cols * 8), l(rows * 8), o(rows * s.value_dim() * 8);
+  launch(reference_scores, rows * s.cols, in, p.doubles(), nullptr);
+  launch(reference_softmax, rows, in, p.doubles(), l.doubles());
+  launch(reference_output, rows * s.value_dim(), in, p.doubles(), o.doubles());
+  const element out = c.fp32_output ? element::fp32 : c.type;
+  device_tensor got_o = tensor_of(out, s.rows, s.heads, s.value_dim()),
+                got_l(element::fp32, s.batch, s.rows, s.heads, 1, c.token_major);
+  got_o.memory.poison(), got_l.memory.poison();
+  const cuda::forward_arguments a{.shape = s,
+                                  .type = c.type,
+                                  .output = out,
+                                  .q = q.view<const void>(),
+                                  .k = k.view<const void>(),
+                                  .v = values.view<const void>(),
+                                  .o = got_o.view<void>(),
+                                  .l = got_l.view<float>()};
+  buffer workspace(cuda::decode_workspace(a));
+  workspace.poison();
+  cuda::decode(a, workspace.data, nullptr);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  std::string name = "decode " + name_of(c);
+  if (s.v_head_dim > 0) name += " values " + std::to_string(s.v_head_dim);
+  expect_small(name + " O", relative_error(got_o, o), c.type == element::bf16 ? 8e-3 : 2e-3,
+               verbose);
+  expect_small(name + " L", relative_error(got_l, l), 1e-4, verbose);
+}
+
+test_case random_decode_case(std::mt19937& random, bool quick) {
+  const auto pick = [&](std::initializer_list<int> values) {
+    return values.begin()[random() % values.size()];
+  };
+  const auto between = [&](int low, int high) {
+    return low + int(random() % unsigned(high - low + 1));
+  };
+  test_case c;
+  block_shape& s = c.shape;
+  s.batch = pick({1, 1, 2, 5});
+  s.kv_heads = pick({1, 1, 2, 3});
+  s.heads = s.kv_heads * pick({1, 2, 4, 8, 7, 16});
+  s.head_dim = pick({64, 128, 128, 192, 576});
+  if (s.head_dim > 128) s.v_head_dim = s.head_dim == 192 ? 128 : 512;
+  s.rows = pick({1, 1, 2, 4, 8, 37});
+  s.cols = between(1, quick ? 600 : 9000);
+  c.type = random() % 3 == 0 ? element::fp16 : element::bf16;
+  c.fp32_output = random() % 3 == 0;
+  c.token_major = random() % 2 == 0;
+  c.gap = pick({0, 0, 8, 64});
+  if (random() % 4 == 0) s.scale = 0.05f;
+  block_mask& m = s.mask;
+  m.causal = random() % 3 != 0;
+  if (!m.causal) return c;
+  m.query_first = s.cols - s.rows;
+  if (random() % 3 == 0) m.window = between(1, 400);
+  if (random() % 4 == 0) m.key_stride = between(1, 3), m.query_stride = between(1, 3);
+  if (random() % 4 == 0) m.key_first = between(0, 700);
+  return c;
+}
+
+void check_decode(unsigned seed, int cases, bool quick) {
+  std::vector<test_case> fixed;
+  for (const int dim : {128, 64, 192, 576}) {
+    const auto add = [&](int heads, int kv_heads, int rows, int cols, const block_mask& mask,
+                         int batch = 1, element type = element::bf16) {
+      fixed.push_back({{.batch = batch,
+                        .heads = heads,
+                        .kv_heads = kv_heads,
+                        .head_dim = dim,
+                        .v_head_dim = dim == 192   ? 128
+                                      : dim == 576 ? 512
+                                                   : 0,
+                        .rows = rows,
+                        .cols = cols,
+                        .mask = mask},
+                       type});
+    };
+    add(8, 1, 1, 1, {});
+    add(8, 1, 1, 0, {});
+    add(8, 1, 1, 1000, {}, 2, element::fp16);
+    add(8, 1, 4, 515, {.causal = true, .query_first = 511});
+    add(8, 1, 4, 512, {.causal = true, .key_first = 2});
+    add(4, 4, 33, 700, {.causal = true, .query_first = 600, .window = 64});
+    if (quick) continue;
+    add(64, 8, 1, 65536, {});
+    add(64, 8, 1, 65537, {}, 4);
+    add(8, 1, 2, 131072, {.causal = true, .query_first = 131070});
+  }
+  for (const test_case& c : fixed) run_decode_case(c, seed, true);
+  std::mt19937 random(seed);
+  for (int i = 0; i < cases; ++i)
+    run_decode_case(random_decode_case(random, quick), seed + 13u * unsigned(i + 1), false);
+}
+
 /// The factor of <Q, K> is 1 / sqrt(dim); V's heads are as wide as K's.
 block_shape block_of(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::int64_t rows,
                      std::int64_t cols, const block_mask& mask, std::int64_t batch = 1) {
@@ -545,8 +671,10 @@ int main(int argc, char** argv) {
     if (!std::strcmp(argv[i], "--own")) only = "own";
     if (!std::strcmp(argv[i], "--quick")) quick = true;
   }
-  const auto ends = back_ends(only);
   check_reference();
+  if (only.empty() || only == "own" || only == "decode") check_decode(seed, cases, quick);
+  if (only == "decode") cases = 0;
+  const auto ends = back_ends(only);
   check_elementwise(element::bf16);
   check_elementwise(element::fp16);
   std::vector<test_case> fixed;
@@ -567,7 +695,9 @@ int main(int argc, char** argv) {
     add(block_of(2, 2, dim, 512, 512, {true, 3, 1, 0, 4, 0}));
     add(block_of(2, 2, dim, 777, 777, {true, 0, 1, 0, 1, 100}));
   }
-  for (const test_case& c : fixed) run_case(c, seed, ends, true);
+  for (const test_case& c : fixed) {
+    if (!ends.empty()) run_case(c, seed, ends, true);
+  }
   std::mt19937 random(seed);
   for (int i = 0; i < cases; ++i)
     run_case(random_case(random, quick), seed + 11u * unsigned(i + 1), ends, false);
