@@ -23,12 +23,14 @@ class kernel_fits {
     using kind = std::pair<mask_kind, std::int64_t>;  // and query heads of a K/V head
     using kinds = std::map<kind, std::vector<timed_kernel>>;
     std::map<std::string, std::map<std::pair<pass_kind, std::int64_t>, kinds>> all;
+    std::map<std::string, std::vector<timed_kernel>> few;
     f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
       require_possible(p, m.median());
+      if (has_few_rows(p)) return few[p.kernel].push_back({p, m.median()});
       all[p.kernel][{p.pass, p.head_dim}][{p.mask, p.heads / p.kv_heads}].push_back(
           {p, std::max(m.median() - f_.profile().kernel_launch.value(), 0.1 * m.median())});
     });
-    if (all.empty()) return f_.kept("kernels", "none measured");
+    if (all.empty() && few.empty()) return f_.kept("kernels", "none measured");
     constexpr std::size_t enough = 6;
     for (const auto& [name, families] : all) {
       auto& kernel = f_.kernel(name);
@@ -44,13 +46,20 @@ class kernel_fits {
         if (!members.empty()) fit_family(kernel, members);
       }
     }
+    for (const auto& [name, points] : few) fit_split(f_.kernel(name), points);
   }
 
  private:
   struct timed_kernel {
     kernel_point what;
-    double time = 0;  ///< without the launch
+    double time = 0;  ///< without the launch; of few rows with it
   };
+
+  /// What a kernel that splits keys does with them, a law of its own: cost/kernel.hpp.
+  static bool has_few_rows(const kernel_point& p) {
+    constexpr std::int64_t most = 64, longer = 16;
+    return p.pass == pass_kind::forward && p.rows < most && p.cols >= longer * p.rows;
+  }
 
   void require_possible(const kernel_point& p, double time) {
     const auto call = call_of(p);
@@ -61,6 +70,63 @@ class kernel_fits {
         fmt::format("expected at most the device's peak, {}: was the kernel launched at "
                     "all, or is it another device?",
                     to_string(peak)));
+  }
+
+  /// From the law that is known, or a usual one, one figure after the other is set to the best of its values until none moves.
+  void fit_split(kernel_profile& kernel, const std::vector<timed_kernel>& points) {
+    const auto name = fmt::format("kernel {} key_split", kernel.name);
+    if (kernel.laws.empty() && kernel.tables.empty())
+      return f_.kept(name, "no other shapes of the kernel");
+    auto& law = kernel.split;
+    law = {.efficiency = 0.85, .combine = seconds(2e-6)};
+    double best = split_size(kernel, points), before = 0;
+    const auto search = [&](auto& figure, const auto& values) {
+      auto found = figure;
+      for (const auto value : values) {
+        figure = value;
+        if (const double size = split_size(kernel, points); size < best) best = size, found = value;
+      }
+      figure = found;
+    };
+    std::vector<double> shares;
+    std::vector<seconds> times;
+    for (int i = 100; i >= 10; --i) shares.push_back(i / 100.0);
+    for (int i = 0; i <= 60; ++i) times.push_back(seconds(i * 0.25e-6));
+    do {
+      before = best;
+      search(law.efficiency, shares);
+      search(law.combine, times);
+      search(law.filling, shares);
+      search(law.rows, std::vector{16, 32, 64, 128});
+      search(law.least, std::vector{64, 128, 256, 512, 1024, 2048});
+    } while (best < before);
+    take_split(kernel, points, name);
+  }
+
+  double split_error(const kernel_profile& kernel, const timed_kernel& p) const {
+    return kernel_time(f_.profile(), &kernel, call_of(p.what)).value() / p.time - 1;
+  }
+
+  double split_size(const kernel_profile& kernel, const std::vector<timed_kernel>& points) const {
+    std::vector<double> errors;
+    for (const auto& p : points) errors.push_back(split_error(kernel, p));
+    return capped_size(errors);
+  }
+
+  void take_split(const kernel_profile& kernel, const std::vector<timed_kernel>& points,
+                  const std::string& name) {
+    std::vector<double> sizes;
+    for (const auto& p : points) sizes.push_back(std::abs(split_error(kernel, p)));
+    const auto& law = kernel.split;
+    f_.fitted(name,
+              fmt::format("{} of the memory bandwidth, {:.4g} us to combine, blocks of {} rows, "
+                          "splits of {} keys, {} of the multiprocessors fill",
+                          percent(law.efficiency), law.combine.value() * 1e6, law.rows, law.least,
+                          percent(law.filling)),
+              points.size(),
+              fmt::format(", residuals {} (median), {} (95 %)", percent(median(sizes)),
+                          percent(quantile(sizes, 0.95))));
+    f_.kernel_residuals.insert(f_.kernel_residuals.end(), sizes.begin(), sizes.end());
   }
 
   using family = std::vector<

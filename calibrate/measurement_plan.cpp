@@ -39,6 +39,8 @@ class plan {
   bool quick() const { return request_.effort == effort_kind::quick; }
   bool on_host() const { return request_.kernels.front().on_host; }
 
+  void add_forward(const kernel_point& p) { points_.push_back(p); }
+
   void add(kernel_point p) {
     for (const auto pass : passes) {
       p.pass = pass;
@@ -65,6 +67,7 @@ class plan {
     add_squares(kernel, sizes, 32, 32, 64);
     add_squares(kernel, sizes, 32, 8, 128);
     add_squares(kernel, rectangles, 8, 8, 128);
+    add_few_rows(kernel);
     if (quick()) return;
     add_squares(kernel, sizes, 64, 8, 128);
     add_squares(kernel, {1024, 4096}, 20, 20, 128);
@@ -82,6 +85,7 @@ class plan {
     add_squares(kernel, sizes, 32, 32, 128);
     add_squares(kernel, sizes, 44, 11, 128);
     add_squares(kernel, sizes, 26, 26, 128);
+    check_few_rows(kernel);
     if (quick()) return;
     add_squares(kernel, {3072, 8960}, 30, 5, 128);
     add_squares(kernel, {3072, 8960}, 34, 34, 64);
@@ -96,6 +100,49 @@ class plan {
       add({.kernel = kernel.name, .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
       add({.kernel = kernel.name, .heads = 28, .kv_heads = 7, .rows = rows, .cols = cols});
     }
+  }
+
+  /// Decoding over caches of every length, by one sequence and by many, and the new tokens of a prefix, many times longer.
+  void add_few_rows(const kernel_to_measure& kernel) {
+    const std::vector<std::int64_t> caches =
+        quick() ? std::vector<std::int64_t>{8192, 65536}
+                : std::vector<std::int64_t>{2048, 8192, 32768, 65536, 262144};
+    for (const auto cols : caches) {
+      for (const std::int64_t rows : {1, 4, 16}) {
+        add_few_rows(kernel, 1, 64, 8, 128, rows, cols);
+        add_few_rows(kernel, 1, 8, 1, 128, rows, cols);
+      }
+      add_few_rows(kernel, 16, 64, 8, 128, 1, cols);
+      add_few_rows(kernel, 16, 8, 1, 128, 1, cols);
+      if (!quick()) add_few_rows(kernel, 1, 32, 32, 128, 1, cols);
+      if (!quick()) add_few_rows(kernel, 1, 64, 8, 64, 1, cols);
+    }
+    for (const std::int64_t rows : {256, 1024}) add_few_rows(kernel, 1, 32, 8, 128, rows, 65536);
+  }
+
+  void check_few_rows(const kernel_to_measure& kernel) {
+    for (const std::int64_t cols : {5000, 48000, 100000}) {
+      add_few_rows(kernel, 1, 32, 4, 128, 1, cols);
+      add_few_rows(kernel, 6, 40, 8, 128, 1, cols);
+      add_few_rows(kernel, 2, 32, 8, 128, 8, cols);
+      if (!quick()) add_few_rows(kernel, 3, 16, 2, 64, 2, cols);
+    }
+    for (const std::int64_t rows : {400, 1600}) add_few_rows(kernel, 1, 28, 7, 128, rows, 50000);
+  }
+
+  /// Without those whose keys would take more than 2 GiB.
+  void add_few_rows(const kernel_to_measure& kernel, std::int64_t batch, std::int64_t heads,
+                    std::int64_t kv_heads, std::int64_t head_dim, std::int64_t rows,
+                    std::int64_t cols) {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    if (batch * kv_heads * head_dim * cols > most) return;
+    add_forward({.kernel = kernel.name,
+                 .batch = batch,
+                 .heads = heads,
+                 .kv_heads = kv_heads,
+                 .head_dim = head_dim,
+                 .rows = rows,
+                 .cols = cols});
   }
 
   void add_squares(const kernel_to_measure& kernel, const std::vector<std::int64_t>& sizes,

@@ -10,7 +10,7 @@ namespace attnsim {
 
 enum class effort_kind { quick, full };
 enum class point_set {
-  fit,       ///< sizes in powers of two
+  fit,       ///< sizes in powers of two; few rows against many keys, too
   held_out,  ///< none of them: sizes, head counts and head dimensions between and beyond
 };
 

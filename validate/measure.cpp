@@ -34,8 +34,8 @@ std::vector<int> ranks_of(const transfer_point& p, int own) {
 }
 
 std::size_t tensor_bytes(const kernel_point& p) {
-  return static_cast<std::size_t>(p.batch * std::max(p.rows, p.cols) * p.heads * p.head_dim) *
-         bf16_bytes;
+  const auto heads = std::max(p.rows * p.heads, p.cols * p.kv_heads);
+  return static_cast<std::size_t>(p.batch * heads * p.head_dim) * bf16_bytes;
 }
 
 /// The largest region that a point's tensors or slots need.

@@ -168,6 +168,31 @@ TEST_F(calibrating, takes_the_time_of_rows_from_rectangles) {
   EXPECT_NEAR(laws[3].row.value(), 0.5e-9, 1e-11);
 }
 
+/// Keys read at 0.9 of the memory bandwidth, and 3 us to combine.
+TEST_F(calibrating, finds_how_few_rows_are_read) {
+  for (const std::int64_t tokens : {256, 4096, 65536}) add(memory_point{"merge", tokens, 32, 128});
+  add_kernels();
+  truth_.device.kernels.front().split = {
+      .efficiency = 0.9, .rows = 32, .least = 256, .filling = 0.5, .combine = seconds(3e-6)};
+  for (const std::int64_t cols : {2048, 8192, 65536, 262144}) {
+    for (const std::int64_t rows : {1, 4, 16}) {
+      for (const std::int64_t kv_heads : {1, 8})
+        add(kernel_point{.kernel = "k",
+                         .heads = 8 * kv_heads,
+                         .kv_heads = kv_heads,
+                         .rows = rows,
+                         .cols = cols});
+    }
+  }
+  const auto done = run();
+  const auto& split = done.profile.kernels.at(0).split;
+  EXPECT_NEAR(split.efficiency, 0.9, 0.011);
+  EXPECT_NEAR(split.combine.value(), 3e-6, 0.3e-6);
+  EXPECT_EQ(split.assumed, "");
+  EXPECT_EQ(done.profile.kernels.at(0).laws.size(), 3u);
+  EXPECT_THAT(done.fitted, Contains(HasSubstr("kernel k key_split: 90")));
+}
+
 /// In a row 400 and 1600 us; from idle 418 and 1618 us to the kernel's end, of 420 and 1620 us in all.
 TEST_F(calibrating, finds_what_the_first_call_takes_longer) {
   for (const std::int64_t side : {4096, 8192}) {
