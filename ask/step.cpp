@@ -330,15 +330,20 @@ double memory_for(const step_question& q, const cluster& c) {
   return static_cast<double>((c.device.memory - q.reserve).value());
 }
 
-std::pair<double, double> layer_seconds(const step_question& q, const cluster& c,
-                                        const transformer& t, known_parts& known) {
+layer_answer layer_of(const step_question& q, const cluster& c, const transformer& t,
+                      known_parts& known) {
   const auto cut = degrees_of(q, ranks_of(q.base, c));
   check_model(q, cut, t);
   const auto setting = setting_of(q, cut, t);
   const auto attended = attention_of(q, cut, t, known);
+  const bool sharded = sharding_of(q) == sharding::parameters;
   const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
-  return {sum_of(costs.layers(pass_kind::forward, {.others = 1}, {})),
-          sum_of(costs.layers(pass_kind::backward, {.others = 1}, {}))};
+  return {.setting = setting,
+          .shard = sharding_of(q),
+          .attention = *attended.full,
+          .forward = costs.layers(pass_kind::forward, {.others = 1}, {.gathers = sharded}),
+          .backward = costs.layers(pass_kind::backward, {.others = 1},
+                                   {.gathers = sharded, .reduces = sharded})};
 }
 
 double attention_seconds(const step_question& q, const transformer& t, known_parts& known) {

@@ -12,7 +12,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ask/step_costs.hpp"
@@ -78,9 +77,15 @@ step_bound bound_of(const step_question&, const cluster&, const transformer&);
 /// Of a device, what the step may hold.
 double memory_for(const step_question&, const cluster&);
 
-/// One layer of a micro-batch by itself, forward and backward.
-std::pair<double, double> layer_seconds(const step_question&, const cluster&, const transformer&,
-                                        known_parts&);
+/// One layer of a micro-batch by itself, with attention over all tokens: what validate/layer runs. Sharded parameters are gathered
+/// before each pass and their gradients summed behind backward.
+struct layer_answer {
+  layer_setting setting;
+  sharding shard = sharding::none;
+  prediction attention;
+  part_times forward{}, backward{};
+};
+layer_answer layer_of(const step_question&, const cluster&, const transformer&, known_parts&);
 
 /// One layer's attention, all passes, the mean over the model's layers.
 double attention_seconds(const step_question&, const transformer&, known_parts&);

@@ -214,29 +214,17 @@ class step_costs::program {
     const std::vector<int> after = n < 2 ? std::vector<int>{} : std::vector<int>{ends_[n - 2]};
     const bool fp8 =
         costs_.sharding_ == sharding::parameters && setting_.linear == product_type::fp8;
-    const double element = fp8 ? 1 : half;
-    for (const auto& [group, parameters] : shares()) {
-      if (parameters > 0)
-        awaited_.push_back(move(step_part::data, gather_stream,
-                                costs_.transfer(collective_kind::all_gather, group),
-                                element * parameters, after));
-    }
+    for (const auto& op : parameter_gathers(setting_, fp8 ? 1 : half))
+      awaited_.push_back(move(step_part::data, gather_stream, costs_.transfer(op.moves, op.over),
+                              op.bytes, after));
   }
 
   void reduce() {
     const auto kind = costs_.sharding_ == sharding::none ? collective_kind::all_reduce
                                                          : collective_kind::reduce_scatter;
-    for (const auto& [group, parameters] : shares()) {
-      if (parameters > 0)
-        move(step_part::data, reduce_stream, costs_.transfer(kind, group), single * parameters,
-             after_computed());
-    }
-  }
-
-  /// A layer's parameters, by who has the same.
-  std::array<std::pair<rank_group, double>, 2> shares() const {
-    return {{{rank_group::replicas, dense_parameters_a_rank(setting_)},
-             {rank_group::expert_replicas, expert_parameters_a_rank(setting_)}}};
+    for (const auto& op : gradient_sums(setting_, kind))
+      move(step_part::data, reduce_stream, costs_.transfer(op.moves, op.over), op.bytes,
+           after_computed());
   }
 
   const step_costs& costs_;

@@ -30,11 +30,35 @@ namespace {
   throw std::runtime_error(std::string(b.name()) + " devices have no graphs");
 }
 
+[[noreturn]] void no_layers(const backend& b) {
+  throw infeasible("layers on " + std::string(b.name()) + " devices: expected kernel cpu or cuda");
+}
+
 }  // namespace
 
 void backend::expand(stream_id, const expand_shape&, const device_tensor&, const device_tensor&,
                      const device_tensor&, const device_tensor&) {
   throw infeasible("latents between ranks: expected kernel cpu, which alone expands them");
+}
+
+void backend::product(stream_id, const product_arguments&) {
+  no_layers(*this);
+}
+void backend::norm(stream_id, const norm_arguments&) {
+  no_layers(*this);
+}
+void backend::norm_gradient(stream_id, const norm_gradient_arguments&) {
+  no_layers(*this);
+}
+void backend::gate(stream_id, const gate_arguments&) {
+  no_layers(*this);
+}
+void backend::gate_gradient(stream_id, const gate_gradient_arguments&) {
+  no_layers(*this);
+}
+void backend::rotate(stream_id, const token_shape&, const device_tensor&, const device_tensor&,
+                     const float*, bool) {
+  no_layers(*this);
 }
 
 void backend::begin_capture(stream_id) {

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "kernels/attention_block.hpp"
+#include "kernels/layer_block.hpp"
 #include "model/attention/attention.hpp"
 
 namespace attnsim::kernels {
@@ -150,6 +151,16 @@ class backend {
 
   virtual void fill(stream_id stream, const token_shape& shape, const device_tensor& destination,
                     float value) = 0;
+
+  // The rest of a transformer's layer: kernels/layer_block.hpp. Back ends without throw infeasible.
+  virtual void product(stream_id stream, const product_arguments& arguments);
+  virtual void norm(stream_id stream, const norm_arguments& arguments);
+  virtual void norm_gradient(stream_id stream, const norm_gradient_arguments& arguments);
+  virtual void gate(stream_id stream, const gate_arguments& arguments);
+  virtual void gate_gradient(stream_id stream, const gate_gradient_arguments& arguments);
+  /// Of any types and strides. `angles`: of each token the cosines, then the sines, head_dim / 2 each.
+  virtual void rotate(stream_id stream, const token_shape& shape, const device_tensor& destination,
+                      const device_tensor& source, const float* angles, bool back);
 };
 
 }  // namespace attnsim::kernels

@@ -45,10 +45,10 @@ void add_layers(result& r, const config_node& measured) {
     ask::known_parts known(c);
     const auto figure =
         fmt::format("{}, {} tokens{}", q.model, *q.base.sequence, compiled ? ", compiled" : "");
-    const auto [forward, backward] = ask::layer_seconds(q, c, t, known);
+    const auto layer = ask::layer_of(q, c, t, known);
+    const double forward = ask::sum_of(layer.forward), both = forward + ask::sum_of(layer.backward);
     r.points.push_back({"layer forward", figure, one.get<double>("forward_s"), forward});
-    r.points.push_back(
-        {"layer forward and backward", figure, one.get<double>("both_s"), forward + backward});
+    r.points.push_back({"layer forward and backward", figure, one.get<double>("both_s"), both});
   }
 }
 

@@ -5,11 +5,13 @@
 namespace attnsim::validate {
 
 device_memory::device_memory(const workload& w, kernels::backend& device,
-                             std::function<void(std::size_t)> await)
+                             std::function<void(std::size_t)> await,
+                             std::map<int, std::byte*> given)
     : work_(w),
       device_(device),
       await_(std::move(await)),
       limit_(peak_memory(w).peak),
+      given_(std::move(given)),
       buffers_(w.program().buffers.size()) {
   const auto& program = w.program().program;
   for (std::size_t op = 0; op < program.size(); ++op) {
@@ -22,7 +24,9 @@ device_memory::device_memory(const workload& w, kernels::backend& device,
   }
   for (std::size_t b = 0; b < buffers_.size(); ++b) {
     const auto& buffer = w.program().buffers[b];
-    if (buffer.resident || (!await_ && !buffers_[b].operations.empty()))
+    if (const auto found = given_.find(static_cast<int>(b)); found != given_.end())
+      buffers_[b].data = found->second;
+    else if (buffer.resident || (!await_ && !buffers_[b].operations.empty()))
       buffers_[b].data = allocate(w.bytes(buffer));
   }
   if (const auto size = w.scratch_bytes(); size > byte_count()) scratch_ = allocate(size);
@@ -30,8 +34,8 @@ device_memory::device_memory(const workload& w, kernels::backend& device,
 
 device_memory::~device_memory() {
   for (const auto& one : left_) device_.free(one.data);
-  for (const auto& one : buffers_) {
-    if (one.data) device_.free(one.data);
+  for (std::size_t b = 0; b < buffers_.size(); ++b) {
+    if (buffers_[b].data && !given_.contains(static_cast<int>(b))) device_.free(buffers_[b].data);
   }
   if (scratch_) device_.free(scratch_);
 }

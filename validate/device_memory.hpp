@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "kernels/backend.hpp"
@@ -19,7 +20,9 @@ namespace attnsim::validate {
 class device_memory {
  public:
   /// `await`: returns when the operation has run. Without it no memory is used twice, and all is there from the start.
-  device_memory(const workload&, kernels::backend&, std::function<void(std::size_t op)> await);
+  /// `given`: where some resident buffers lie already; they are left there.
+  device_memory(const workload&, kernels::backend&, std::function<void(std::size_t op)> await,
+                std::map<int, std::byte*> given = {});
   ~device_memory();
   device_memory(const device_memory&) = delete;
   device_memory& operator=(const device_memory&) = delete;
@@ -55,6 +58,7 @@ class device_memory {
   std::function<void(std::size_t)> await_;
   byte_count limit_;  ///< the counted peak
   byte_count held_, peak_;
+  std::map<int, std::byte*> given_;
   std::vector<lifetime> buffers_;
   std::deque<leftover> left_;
   std::byte* scratch_ = nullptr;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "model/error.hpp"
 #include "validate/local_operations.hpp"
 #include "validate/start.hpp"
 
@@ -84,11 +85,11 @@ int executor::lane_of(const operation& op) const {
 /// One run of the program.
 class executor::pass {
  public:
-  pass(executor& e, launch_mode mode)
+  pass(executor& e, launch_mode mode, std::map<int, std::byte*> given = {})
       : e_(e),
         program_(e.work_.program().program),
         mode_(mode),
-        memory_(e.work_, e.device_, awaiting(mode)),
+        memory_(e.work_, e.device_, awaiting(mode), std::move(given)),
         local_(e.work_, e.transport_.rank(), e.device_, memory_),
         of_stream_(e.streams_.size()) {}
 
@@ -99,11 +100,7 @@ class executor::pass {
       } catch (...) {  // what the run failed of is on its way already
       }
     }
-    for (const auto& [begin, end] : spans_) {
-      e_.device_.release(begin);
-      e_.device_.release(end);
-    }
-    for (const auto tie : ties_) e_.device_.release(tie);
+    release_events();
     if (origin_) e_.device_.release(*origin_);
     if (graph_) e_.device_.release(*graph_);
   }
@@ -115,6 +112,15 @@ class executor::pass {
     result.results = results();
     return result;
   }
+
+  void enqueue(stream_id on) {
+    release_events();
+    for (const auto own : e_.streams_) tie(on, own);
+    launch_operations();
+    for (const auto own : e_.streams_) tie(own, on);
+  }
+
+  const local_operations& local() const { return local_; }
 
   timeline time(const std::byte* input) {
     for (const auto& o : inputs_of(program())) copy_in(o, input, bytes(o));
@@ -182,13 +188,25 @@ class executor::pass {
     return row_bytes(o, e_.work_.heads_of_slot(o.what, program().buffer_of(o).heads));
   }
 
+  void tie(stream_id from, stream_id to) {
+    const auto event = e_.device_.record(from);
+    e_.device_.wait(to, event);
+    ties_.push_back(event);
+  }
+
+  void release_events() {
+    for (const auto& [begin, end] : spans_) {
+      e_.device_.release(begin);
+      e_.device_.release(end);
+    }
+    for (const auto tie : ties_) e_.device_.release(tie);
+    spans_.clear();
+    ties_.clear();
+    for (auto& list : of_stream_) list.clear();
+  }
+
   /// Streams leave the first one and come back to it.
   void capture() {
-    const auto tie = [this](stream_id from, stream_id to) {
-      const auto event = e_.device_.record(from);
-      e_.device_.wait(to, event);
-      ties_.push_back(event);
-    };
     e_.device_.begin_capture(stream(0));
     for (const auto other : e_.streams_) {
       if (other != stream(0)) tie(stream(0), other);
@@ -342,6 +360,74 @@ execution executor::run(const shard_source& input, launch_mode mode) {
 
 timeline executor::time(const void* input, launch_mode mode) {
   return pass(*this, mode).time(static_cast<const std::byte*>(input));
+}
+
+// --- Among other work -----------------------------------------------------------------------------
+
+enqueued_pass::enqueued_pass(executor& e, const enqueued_pass* before)
+    : executor_(e), tokens_(e.work_.home_tokens(e.transport_.rank(), token_side::queries)) {
+  const auto& s = e.work_.program();
+  if (!e.work_.caches().empty() || s.parts > 1)
+    throw infeasible(s.name + " in a layer: expected no prefix and heads in one part");
+  std::map<int, std::byte*> left;
+  for (const auto& o : inputs_of(s)) {
+    auto* data = before ? before->address_like(s, o) : nullptr;
+    data ? (void)left.emplace(o.buffer, data) : take(o);
+  }
+  for (const auto& op : s.program) {
+    for (const auto& o : op.writes) {
+      if (s.buffer_of(o).resident && is_result(s.pass, o.what) && is_own_shard(o)) take(o);
+    }
+  }
+  pass_ = std::make_unique<executor::pass>(e, launch_mode::ahead, std::move(left));
+}
+
+enqueued_pass::~enqueued_pass() = default;
+
+bool enqueued_pass::is_own_shard(const operand& o) const {
+  const auto& w = executor_.work_;
+  const int rank = executor_.transport_.rank();
+  const auto form = w.program().buffer_of(o).heads;
+  return form == head_form::all && joined(w.tokens(rank, o)) == joined(tokens_) &&
+         w.heads_of_slot(o.what, form) == head_count(o.what, w.heads(rank, form));
+}
+
+void enqueued_pass::take(const operand& o) {
+  if (!is_own_shard(o))
+    throw infeasible(fmt::format("{} in a layer: {} is not of the rank's own tokens and heads",
+                                 executor_.work_.program().name, name_of(o.what)));
+  own_.insert_or_assign(o.what, o);
+}
+
+std::byte* enqueued_pass::address_like(const schedule& other, const operand& wanted) const {
+  const auto& s = executor_.work_.program();
+  const auto& b = other.buffer_of(wanted);
+  for (const auto& op : s.program) {
+    for (const auto* list : {&op.writes, &op.reads}) {
+      for (const auto& o : *list) {
+        const auto& mine = s.buffer_of(o);
+        if (mine.resident && o.what == wanted.what && mine.heads == b.heads &&
+            mine.format == b.format && o.at == wanted.at)
+          return pass_->local().address(o);
+      }
+    }
+  }
+  return nullptr;
+}
+
+kernels::token_shape enqueued_pass::shape(tensor what) const {
+  const auto& w = executor_.work_;
+  const auto heads = w.heads(executor_.transport_.rank(), head_form::all);
+  return shape_of(w.problem(), what, head_count(what, heads), size(tokens_));
+}
+
+kernels::device_tensor enqueued_pass::at(tensor what) const {
+  const auto& o = own_.at(what);
+  return placed(pass_->local().address(o), pass_->local().type(o), shape(what));
+}
+
+void enqueued_pass::enqueue(stream_id on) {
+  pass_->enqueue(on);
 }
 
 }  // namespace attnsim::validate

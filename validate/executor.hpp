@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 
 #include "model/cost/workload.hpp"
 #include "sim/timeline.hpp"
@@ -54,6 +56,7 @@ class executor {
 
  private:
   class pass;
+  friend class enqueued_pass;
 
   int lane_of(const operation&) const;
 
@@ -65,6 +68,36 @@ class executor {
   std::vector<kernels::stream_id> streams_;
   std::vector<std::pair<int, axis_set>> lanes_;  ///< stream and axes of each channel
   std::vector<std::unique_ptr<channel>> channels_;
+};
+
+/// The program among other work of its device, again and again: its memory stays, ranks don't meet first, nothing is timed.
+class enqueued_pass {
+ public:
+  /// `before`: the pass that left what this one starts from, as forward does for backward; it stays where it lies. References are
+  /// kept. Throws infeasible unless all else that it reads, and its results, are of the rank's own tokens and all heads of its share.
+  explicit enqueued_pass(executor&, const enqueued_pass* before = nullptr);
+  ~enqueued_pass();
+  enqueued_pass(const enqueued_pass&) = delete;
+  enqueued_pass& operator=(const enqueued_pass&) = delete;
+
+  /// Where the rank's shard of an input or a result lies, and what it is made of. std::out_of_range for another tensor.
+  kernels::device_tensor at(tensor) const;
+  kernels::token_shape shape(tensor) const;
+  const token_set& tokens() const { return tokens_; }
+
+  /// Behind what `on` has so far; what it gets next waits for the program's end.
+  void enqueue(kernels::stream_id on);
+
+ private:
+  bool is_own_shard(const operand&) const;
+  /// Where a resident buffer like this one, of this program or before, lies; nullptr: there is none.
+  std::byte* address_like(const schedule&, const operand&) const;
+  void take(const operand&);
+
+  executor& executor_;
+  token_set tokens_;
+  std::map<tensor, operand> own_;
+  std::unique_ptr<executor::pass> pass_;
 };
 
 }  // namespace attnsim::validate

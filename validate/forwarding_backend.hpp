@@ -82,6 +82,20 @@ class forwarding_backend : public kernels::backend {
     inner_.fill(s, shape, destination, value);
   }
 
+  void product(stream_id s, const kernels::product_arguments& a) override { inner_.product(s, a); }
+  void norm(stream_id s, const kernels::norm_arguments& a) override { inner_.norm(s, a); }
+  void norm_gradient(stream_id s, const kernels::norm_gradient_arguments& a) override {
+    inner_.norm_gradient(s, a);
+  }
+  void gate(stream_id s, const kernels::gate_arguments& a) override { inner_.gate(s, a); }
+  void gate_gradient(stream_id s, const kernels::gate_gradient_arguments& a) override {
+    inner_.gate_gradient(s, a);
+  }
+  void rotate(stream_id s, const token_shape& shape, const device_tensor& destination,
+              const device_tensor& source, const float* angles, bool back) override {
+    inner_.rotate(s, shape, destination, source, angles, back);
+  }
+
  protected:
   kernels::backend& inner() { return inner_; }
 

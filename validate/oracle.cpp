@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/with_type.hpp"
+#include "validate/made_numbers.hpp"
 
 namespace attnsim::validate {
 namespace {
@@ -18,14 +19,6 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 double worse(double a, double b) {
   return a > b || std::isnan(a) ? a : b;
-}
-
-/// splitmix64 (Steele, Lea, Flood 2014): a well mixed number in [-1, 1).
-double mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-52 - 1;
 }
 
 /// Calls f(place, batch, token, head, d) for every element of a shard, each thread for other tokens.
@@ -48,12 +41,6 @@ void for_each_element(const attention& a, const shard& s, unsigned threads, cons
     });
     before += range.count;
   }
-}
-
-double rounded(double value, data_type type) {
-  return kernels::with_type(type, [&]<typename T>(std::type_identity<T>) -> double {
-    return float{T(static_cast<float>(value))};
-  });
 }
 
 void store(data_type type, std::byte* data, std::size_t place, double value) {

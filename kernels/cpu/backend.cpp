@@ -13,7 +13,9 @@
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/expand.hpp"
+#include "kernels/cpu/layer.hpp"
 #include "kernels/cpu/merge.hpp"
+#include "kernels/cpu/product.hpp"
 #include "kernels/with_type.hpp"
 
 namespace attnsim::kernels::cpu {
@@ -113,6 +115,13 @@ class cpu_backend final : public backend {
                   const device_tensor& destination, const device_tensor& source) override;
   void fill(stream_id stream, const token_shape& shape, const device_tensor& destination,
             float value) override;
+  void product(stream_id stream, const product_arguments& arguments) override;
+  void norm(stream_id stream, const norm_arguments& arguments) override;
+  void norm_gradient(stream_id stream, const norm_gradient_arguments& arguments) override;
+  void gate(stream_id stream, const gate_arguments& arguments) override;
+  void gate_gradient(stream_id stream, const gate_gradient_arguments& arguments) override;
+  void rotate(stream_id stream, const token_shape& shape, const device_tensor& destination,
+              const device_tensor& source, const float* angles, bool back) override;
 
  private:
   cpu::stream& at(stream_id stream) { return *streams_.at(std::size_t(stream)); }
@@ -249,6 +258,40 @@ void cpu_backend::fill(stream_id stream, const token_shape& shape, const device_
     with_type(destination.type, [&]<typename T>(std::type_identity<T>) {
       cpu::fill(shape, typed<T>(destination), value);
     });
+  });
+}
+
+void cpu_backend::product(stream_id stream, const product_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::product(a); });
+}
+void cpu_backend::norm(stream_id stream, const norm_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::norm(a); });
+}
+void cpu_backend::norm_gradient(stream_id stream, const norm_gradient_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::norm_gradient(a); });
+}
+void cpu_backend::gate(stream_id stream, const gate_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::gate(a); });
+}
+void cpu_backend::gate_gradient(stream_id stream, const gate_gradient_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::gate_gradient(a); });
+}
+
+void cpu_backend::rotate(stream_id stream, const token_shape& shape,
+                         const device_tensor& destination, const device_tensor& source,
+                         const float* angles, bool back) {
+  check_rotation(shape);
+  call(stream, [=] {
+    with_types(destination.type, source.type,
+               [&]<typename To, typename From>(std::type_identity<To>, std::type_identity<From>) {
+                 cpu::rotate(shape, typed<To>(destination), typed<const From>(source), angles,
+                             back);
+               });
   });
 }
 

@@ -298,6 +298,16 @@ void attention_backward(operation_list& list, const layer_setting& s) {
   list.elementwise("norm", n.local * n.hidden, norm_gradient);
 }
 
+/// A collective over all that have the same parameters.
+std::vector<layer_operation> over_parameters(const layer_setting& s, std::string_view name,
+                                             collective_kind kind, double element_bytes) {
+  operation_list list(s);
+  list.collective(name, kind, rank_group::replicas, element_bytes * dense_parameters_a_rank(s));
+  list.collective(name, kind, rank_group::expert_replicas,
+                  element_bytes * expert_parameters_a_rank(s));
+  return list.take();
+}
+
 /// The setting of the output layer: a plain product.
 layer_setting in_half(layer_setting s) {
   s.linear = product_type::half;
@@ -362,6 +372,15 @@ std::vector<layer_operation> backward_operations(const layer_setting& s) {
   mlp_backward(list, s);
   attention_backward(list, s);
   return list.take();
+}
+
+std::vector<layer_operation> parameter_gathers(const layer_setting& s, double element_bytes) {
+  return over_parameters(s, "gather of parameters", collective_kind::all_gather, element_bytes);
+}
+
+std::vector<layer_operation> gradient_sums(const layer_setting& s, collective_kind kind) {
+  constexpr double single = 4;
+  return over_parameters(s, "sum of gradients", kind, single);
 }
 
 std::vector<layer_operation> loss_forward(const layer_setting& given) {

@@ -84,6 +84,11 @@ std::vector<layer_operation> forward_operations(const layer_setting&);
 /// With what is recomputed first.
 std::vector<layer_operation> backward_operations(const layer_setting&);
 
+/// What ranks with the same parameters do around the layer's operations: before each pass they gather its parameters, of so many
+/// bytes each, and after backward they sum their gradients, in fp32. Those of experts apart.
+std::vector<layer_operation> parameter_gathers(const layer_setting&, double element_bytes);
+std::vector<layer_operation> gradient_sums(const layer_setting&, collective_kind);
+
 /// The output layer and the loss of T tokens, vocabulary over tensor ranks; in bf16 whatever the linear layers are.
 std::vector<layer_operation> loss_forward(const layer_setting&);
 std::vector<layer_operation> loss_backward(const layer_setting&);

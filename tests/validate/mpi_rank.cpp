@@ -1,5 +1,5 @@
 // The MPI program of mpi_test: strategies on as many ranks as the job has (on many, not all), one layout,
-// mask, pass and type after the other, against the oracle. Prints what fails; the exit code says whether.
+// mask, pass and type after the other, against the oracle, and on up to four layers of a transformer. Prints what fails; the exit code says whether.
 //   mpi_rank                      as above
 //   mpi_rank kill RANK SECONDS    a ring in which that rank ends by SIGKILL
 //   mpi_rank hang RANK SECONDS    a ring in which that rank stops: the others give up after so long
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/every_strategy.hpp"
+#include "tests/validate/small_layers.hpp"
 #include "tests/validate/small_runs.hpp"
 #include "validate/transports/mpi.hpp"
 
@@ -35,6 +36,15 @@ bool is_correct(transport& net, const strategy& s, const attention& a, pass_kind
     fmt::print("{}: relative error {}\n", label(s, a, pass), numbers.relative_error);
   }
   return numbers.passed;
+}
+
+bool is_correct(transport& net, const layer_case& c) {
+  const auto on = small_cluster();
+  const auto plan = plan_of(c, on);
+  const auto cpu = kernels::cpu::make_backend();
+  const auto found = run_layer(*plan, layer_oracle(*plan), net, *cpu);
+  if (!found.passed && net.rank() == 0) fmt::print("{}:\n{}", label(c), listed(found));
+  return found.passed;
 }
 
 bool all_correct(transport& net) {
@@ -144,6 +154,10 @@ bool all_correct(transport& net) {
     const strategy s{.schedule = i < 2 ? "ring" : "allgather", .rows = ranks, .cols = 1};
     ++runs;
     correct = is_correct(net, s, a, pass_kind::forward) && correct;
+  }
+  for (const auto& c : layer_cases(ranks, ranks > 4 ? 0 : ranks)) {
+    ++runs;
+    correct = is_correct(net, c) && correct;
   }
   if (net.rank() == 0) fmt::print("{} runs\n", runs);
   return correct;

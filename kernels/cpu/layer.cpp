@@ -1,0 +1,124 @@
+#include "kernels/cpu/layer.hpp"
+
+#include <cmath>
+
+#include "kernels/cpu/each_head.hpp"
+#include "kernels/cpu/each_type.hpp"
+#include "kernels/with_type.hpp"
+
+namespace attnsim::kernels::cpu {
+namespace {
+
+template <typename T>
+const T* row(const void* data, std::int64_t width, std::int64_t i) {
+  return static_cast<const T*>(data) + i * width;
+}
+template <typename T>
+T* row(void* data, std::int64_t width, std::int64_t i) {
+  return static_cast<T*>(data) + i * width;
+}
+
+template <typename T>
+void norm_row(const norm_arguments& a, std::int64_t i) {
+  const T *residual = row<T>(a.residual, a.width, i), *branch = row<T>(a.branch, a.width, i),
+          *weight = row<T>(a.weight, a.width, 0);
+  T *sum = row<T>(a.sum, a.width, i), *result = row<T>(a.result, a.width, i);
+  float square = 0;
+  for (std::int64_t k = 0; k < a.width; ++k) {
+    sum[k] = T(float{residual[k]} + float{branch[k]});
+    square += float{sum[k]} * float{sum[k]};
+  }
+  const float scale = 1 / std::sqrt(square / static_cast<float>(a.width) + norm_epsilon);
+  a.scale[i] = scale;
+  for (std::int64_t k = 0; k < a.width; ++k)
+    result[k] = T(float{sum[k]} * scale * float{weight[k]});
+}
+
+template <typename T>
+void norm_gradient_row(const norm_gradient_arguments& a, std::int64_t i) {
+  const T *x = row<T>(a.sum, a.width, i), *dy = row<T>(a.result_gradient, a.width, i),
+          *w = row<T>(a.weight, a.width, 0), *other = row<T>(a.residual_gradient, a.width, i);
+  T* dx = row<T>(a.sum_gradient, a.width, i);
+  const float s = a.scale[i];
+  float dot = 0;
+  for (std::int64_t k = 0; k < a.width; ++k) dot += float{x[k]} * float{w[k]} * float{dy[k]};
+  const float along = dot / static_cast<float>(a.width) * s * s;
+  for (std::int64_t k = 0; k < a.width; ++k) {
+    a.weight_gradient[k] += float{x[k]} * s * float{dy[k]};
+    dx[k] = T(float{other[k]} + s * (float{w[k]} * float{dy[k]} - float{x[k]} * along));
+  }
+}
+
+float sigmoid(float x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+template <typename T>
+void gate_row(const gate_arguments& a, std::int64_t i) {
+  const T *g = row<T>(a.inputs, 2 * a.width, i), *u = g + a.width;
+  T* y = row<T>(a.result, a.width, i);
+  for (std::int64_t k = 0; k < a.width; ++k)
+    y[k] = T(float{g[k]} * sigmoid(float{g[k]}) * float{u[k]});
+}
+
+template <typename T>
+void gate_gradient_row(const gate_gradient_arguments& a, std::int64_t i) {
+  const T *g = row<T>(a.inputs, 2 * a.width, i), *u = g + a.width,
+          *dy = row<T>(a.result_gradient, a.width, i);
+  T *dg = row<T>(a.input_gradient, 2 * a.width, i), *du = dg + a.width;
+  for (std::int64_t k = 0; k < a.width; ++k) {
+    const float x = g[k], s = sigmoid(x), y = dy[k];
+    dg[k] = T(y * float{u[k]} * s * (1 + x * (1 - s)));
+    du[k] = T(y * x * s);
+  }
+}
+
+}  // namespace
+
+void norm(const norm_arguments& a) {
+  with_type(a.type, [&]<typename T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < a.rows; ++i) norm_row<T>(a, i);
+  });
+}
+
+void norm_gradient(const norm_gradient_arguments& a) {
+  with_type(a.type, [&]<typename T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < a.rows; ++i) norm_gradient_row<T>(a, i);
+  });
+}
+
+void gate(const gate_arguments& a) {
+  with_type(a.type, [&]<typename T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < a.rows; ++i) gate_row<T>(a, i);
+  });
+}
+
+void gate_gradient(const gate_gradient_arguments& a) {
+  with_type(a.type, [&]<typename T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < a.rows; ++i) gate_gradient_row<T>(a, i);
+  });
+}
+
+template <typename To, typename From>
+void rotate(const token_shape& shape, tensor_view<To> destination, tensor_view<const From> source,
+            const float* angles, bool back) {
+  const std::int64_t half = shape.head_dim / 2;
+  for_each_head(shape, [&](std::int64_t batch, std::int64_t token, std::int64_t head) {
+    const From* from = source.at(batch, token, head);
+    To* to = destination.at(batch, token, head);
+    const float *cosines = angles + token * shape.head_dim, *sines = cosines + half;
+    for (std::int64_t d = 0; d < half; ++d) {
+      const float x = from[d], y = from[d + half], sine = back ? -sines[d] : sines[d];
+      to[d] = To(x * cosines[d] - y * sine);
+      to[d + half] = To(y * cosines[d] + x * sine);
+    }
+  });
+}
+
+#define ATTNSIM_INSTANTIATE(To, From)                                                              \
+  template void rotate(const token_shape&, tensor_view<To>, tensor_view<const From>, const float*, \
+                       bool);
+ATTNSIM_EACH_TYPE_PAIR(ATTNSIM_INSTANTIATE)
+#undef ATTNSIM_INSTANTIATE
+
+}  // namespace attnsim::kernels::cpu

@@ -1,0 +1,84 @@
+// What a transformer's layer does besides attention on one device, as every back end computes it. Matrices lie row by row without
+// gaps; sums are fp32, and so are statistics and the gradients of norms' weights.
+//
+//   product          C = A B or C += A B
+//   norm             x = residual + branch, s = 1 / sqrt(mean of x^2 + epsilon), y = x s w       (RMSNorm, arXiv 1910.07467)
+//   norm gradient    dx = d_residual + s (w dy - x s^2 mean of (x w dy)), dw += sum over rows of x s dy
+//   rotation         element d of the first half of a head and its partner d + head_dim / 2 turn by the token's angle d
+//                    (RoPE, arXiv 2104.09864, in halves as Llama's checkpoints have it); `back` turns the other way: its gradient
+//   gate             y = silu(g) u, silu(g) = g / (1 + exp(-g))                                     (SwiGLU, arXiv 2002.05202)
+//   gate gradient    dg = dy u silu'(g), du = dy silu(g)
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/attention_block.hpp"
+#include "model/attention/attention.hpp"
+
+namespace attnsim::kernels {
+
+/// C is rows x cols. A is rows x inner, or transposed lies as inner x rows; B is inner x cols, or lies as cols x inner.
+struct product_arguments {
+  std::int64_t rows = 0, cols = 0, inner = 0;
+  data_type type = data_type::bf16;  ///< of A and B
+  const void* left = nullptr;        ///< A
+  bool left_transposed = false;
+  const void* right = nullptr;  ///< B
+  bool right_transposed = false;
+  data_type result_type = data_type::bf16;  ///< that of A and B, or fp32
+  void* result = nullptr;                   ///< C
+  bool adds = false;
+};
+
+inline constexpr float norm_epsilon = 1e-5f;
+
+/// rows x width, all of one type but for `scale`, which is a number a row.
+struct norm_arguments {
+  std::int64_t rows = 0, width = 0;
+  data_type type = data_type::bf16;
+  const void* residual = nullptr;
+  const void* branch = nullptr;
+  const void* weight = nullptr;
+  void* sum = nullptr;     ///< x
+  void* result = nullptr;  ///< y
+  float* scale = nullptr;  ///< s
+};
+
+struct norm_gradient_arguments {
+  std::int64_t rows = 0, width = 0;
+  data_type type = data_type::bf16;
+  const void* sum = nullptr;
+  const float* scale = nullptr;
+  const void* weight = nullptr;
+  const void* result_gradient = nullptr;    ///< dy
+  const void* residual_gradient = nullptr;  ///< of what else reads x
+  void* sum_gradient = nullptr;             ///< dx
+  float* weight_gradient = nullptr;         ///< dw, added to
+};
+
+/// A row of inputs is g, then u, `width` elements each; their gradient lies likewise.
+struct gate_arguments {
+  std::int64_t rows = 0, width = 0;
+  data_type type = data_type::bf16;
+  const void* inputs = nullptr;
+  void* result = nullptr;
+};
+
+struct gate_gradient_arguments {
+  std::int64_t rows = 0, width = 0;
+  data_type type = data_type::bf16;
+  const void* inputs = nullptr;
+  const void* result_gradient = nullptr;
+  void* input_gradient = nullptr;
+};
+
+/// Refuse sizes below one, types in fp8, results of another type: std::invalid_argument naming the member.
+void check(const product_arguments&);
+void check(const norm_arguments&);
+void check(const norm_gradient_arguments&);
+void check(const gate_arguments&);
+void check(const gate_gradient_arguments&);
+/// Also refuses heads of an odd number of elements.
+void check_rotation(const token_shape&);
+
+}  // namespace attnsim::kernels

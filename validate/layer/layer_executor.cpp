@@ -1,0 +1,643 @@
+#include "validate/layer/layer_executor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/with_type.hpp"
+#include "model/error.hpp"
+#include "validate/layer/reference_layer.hpp"
+#include "validate/layer/replica.hpp"
+#include "validate/shard.hpp"
+#include "validate/start.hpp"
+
+namespace attnsim::validate {
+namespace {
+
+using kernels::stream_id;
+
+void require_runnable(const layer_setting& s) {
+  const auto refuse = [&](bool lacks, const std::string& field, const std::string& value,
+                          const std::string& expected) {
+    if (lacks) throw infeasible(asked(field), value, expected);
+  };
+  const auto& m = s.model;
+  refuse(m.experts > 0 || m.latent > 0 || !m.gated || m.limited_layers > 0, "model", m.name,
+         "a layer of it cannot be run; feasible: dense layers with a gated MLP and heads of their "
+         "own that see all tokens, such as llama3-8b");
+  refuse(s.linear == product_type::fp8, "dtype", "fp8-linear",
+         "a layer in it cannot be run; feasible: bf16");
+  refuse(s.recomputed == recomputation::selective, "recompute", "selective",
+         "a layer with it cannot be run; feasible: none or full");
+  refuse(s.overlaps_tensor, "tp-overlap", "true", "a layer with it cannot be run; feasible: false");
+  refuse(s.cut.pipeline > 1, "pp", std::to_string(s.cut.pipeline),
+         "one layer has no stages; feasible: 1");
+  refuse(!s.fused, "eager", "true", "a layer's elementwise operations are fused; feasible: false");
+}
+
+/// Device memory of one type, a matrix or a list.
+struct area {
+  std::byte* data = nullptr;
+  std::int64_t elements = 0;
+  data_type type = data_type::fp32;
+
+  std::size_t bytes() const { return static_cast<std::size_t>(elements * element_bytes(type)); }
+  area part(std::int64_t first, std::int64_t count) const {
+    return {data + first * element_bytes(type), count, type};
+  }
+};
+
+/// An operand of a product.
+struct factor {
+  area matrix;
+  bool transposed = false;
+};
+
+class areas {
+ public:
+  explicit areas(kernels::backend& device) : device_(device) {}
+  ~areas() {
+    for (auto* one : held_) device_.free(one);
+  }
+  areas(const areas&) = delete;
+
+  area make(std::int64_t elements, data_type type) {
+    const auto bytes = static_cast<std::size_t>(elements * element_bytes(type));
+    held_.push_back(device_.allocate(bytes));
+    return {static_cast<std::byte*>(held_.back()), elements, type};
+  }
+
+ private:
+  kernels::backend& device_;
+  std::vector<void*> held_;
+};
+
+std::vector<std::int64_t> listed(const token_set& tokens) {
+  std::vector<std::int64_t> all;
+  for (const auto& range : tokens) {
+    for (std::int64_t i = 0; i < range.count; ++i) all.push_back(range.first + i * range.stride);
+  }
+  return all;
+}
+
+/// Positions in fp64.
+std::vector<float> angles_of(const std::vector<std::int64_t>& positions, std::int64_t head_dim) {
+  std::vector<float> all;
+  for (const auto position : positions) {
+    const auto angle = [&](std::int64_t d) {
+      return static_cast<double>(position) *
+             std::pow(rotary_base, -2.0 * static_cast<double>(d) / static_cast<double>(head_dim));
+    };
+    for (std::int64_t d = 0; d < head_dim / 2; ++d)
+      all.push_back(static_cast<float>(std::cos(angle(d))));
+    for (std::int64_t d = 0; d < head_dim / 2; ++d)
+      all.push_back(static_cast<float>(std::sin(angle(d))));
+  }
+  return all;
+}
+
+std::vector<int> group_of(const degrees& cut, rank_group over, int rank) {
+  for (const auto& group : groups_of(cut, over, cut.ranks())) {
+    if (std::find(group.begin(), group.end(), rank) != group.end()) return group;
+  }
+  return {rank};
+}
+
+std::int64_t whole(double x) {
+  return std::llround(x);
+}
+
+}  // namespace
+
+layer_plan::layer_plan(const cluster& on, const layer_setting& s, bool shards, const attention& a,
+                       const strategy& chosen)
+    : setting(s),
+      shards_parameters(shards),
+      forward_attention(on, a, chosen, pass_kind::forward),
+      backward_attention(on, a, chosen, pass_kind::backward),
+      forward(forward_operations(s)),
+      backward(backward_operations(s)) {
+  require_runnable(s);
+  if (!shards_parameters) return;
+  const auto gathers = parameter_gathers(s, 2);
+  forward.insert(forward.begin(), gathers.begin(), gathers.end());
+  backward.insert(backward.begin(), gathers.begin(), gathers.end());
+  const auto sums = gradient_sums(s, collective_kind::reduce_scatter);
+  backward.insert(backward.end(), sums.begin(), sums.end());
+  const auto count = parameter_layout(s).elements();
+  if (count % s.cut.replicas() != 0)
+    throw infeasible(asked("dp"), std::to_string(s.cut.data),
+                     fmt::format("{} parameters are not a multiple of the {} ranks that share them",
+                                 count, s.cut.replicas()));
+}
+
+/// What an operation of a name does, in the order in which operations of that name come.
+class layer_executor::state {
+ public:
+  state(const layer_plan& plan, transport& t, kernels::backend& device)
+      : plan_(plan),
+        transport_(t),
+        replica_(t, plan.setting.cut.tensor * plan.setting.cut.context),
+        device_(device),
+        clock_offset_(t.clock_offset()),
+        stream_(device.create_stream()),
+        layout_(plan.setting),
+        memory_(device),
+        forward_executor_(plan.forward_attention.work(), replica_, device),
+        backward_executor_(plan.backward_attention.work(), replica_, device),
+        forward_attention_(forward_executor_),
+        backward_attention_(backward_executor_, &forward_attention_) {
+    open_channels();
+    make_areas();
+  }
+
+  ~state() {
+    try {
+      device_.synchronize(stream_);
+    } catch (...) {  // what the run failed of is on its way already
+    }
+  }
+
+  // --- Sizes ----------------------------------------------------------------------------------------
+
+  const layer_setting& setting() const { return plan_.setting; }
+  int tensor_rank() const { return transport_.rank() % setting().cut.tensor; }
+  int data_rank() const { return transport_.rank() / replica_.ranks(); }
+  std::vector<std::int64_t> positions() const { return listed(forward_attention_.tokens()); }
+  std::int64_t tokens() const { return setting().tokens; }
+  std::int64_t rows() const { return tokens() / setting().cut.tensor; }
+  std::int64_t hidden() const { return setting().model.hidden; }
+  std::int64_t inner() const { return setting().model.intermediate / setting().cut.tensor; }
+
+  // --- What is loaded and read ----------------------------------------------------------------------
+
+  area of(layer_tensor t) const {
+    switch (t) {
+      case layer_tensor::residual:
+        return residual_;
+      case layer_tensor::branch:
+        return branch_;
+      case layer_tensor::output_gradient:
+        return output_gradient_;
+      case layer_tensor::parameters:
+        return kept_parameters_;
+      case layer_tensor::attention_sum:
+        return sum_[1];
+      case layer_tensor::mlp_output:
+        return mlp_output_;
+      case layer_tensor::input_gradient:
+        return input_gradient_;
+      case layer_tensor::parameter_gradients:
+        return kept_gradients_;
+    }
+    throw std::logic_error("no such tensor");
+  }
+
+  void load(const area& to, const std::vector<float>& values) {
+    if (static_cast<std::int64_t>(values.size()) != to.elements)
+      throw std::invalid_argument(
+          fmt::format("{} elements, expected {}", values.size(), to.elements));
+    kernels::with_type(to.type, [&]<typename T>(std::type_identity<T>) {
+      std::vector<T> rounded;
+      for (const float x : values) rounded.push_back(T(x));
+      copy_now(to.data, rounded.data(), to.bytes());
+    });
+  }
+
+  std::vector<float> read(const area& from) {
+    std::vector<float> values;
+    kernels::with_type(from.type, [&]<typename T>(std::type_identity<T>) {
+      std::vector<T> data(static_cast<std::size_t>(from.elements));
+      copy_now(data.data(), from.data, from.bytes());
+      values.assign(data.begin(), data.end());
+    });
+    return values;
+  }
+
+  void load_random() {
+    std::mt19937 random(static_cast<unsigned>(transport_.rank()));
+    std::uniform_real_distribution<float> wide(-1, 1);
+    std::vector<float> block(1 << 20);
+    const auto fill = [&](const area& to, float scale) {
+      for (auto& x : block) x = scale * wide(random);
+      const auto count = static_cast<std::int64_t>(block.size());
+      for (std::int64_t first = 0; first < to.elements; first += count) {
+        const auto part = to.part(first, std::min(count, to.elements - first));
+        load(part, {block.begin(), block.begin() + part.elements});
+      }
+    };
+    fill(kept_parameters_, 1 / std::sqrt(static_cast<float>(hidden())));
+    for (const auto* one : {&residual_, &branch_, &output_gradient_}) fill(*one, 1);
+  }
+
+  // --- A pass ---------------------------------------------------------------------------------------
+
+  layer_pass_times run(pass_kind pass) {
+    bind(pass);
+    if (pass == pass_kind::backward) clear_gradients();
+    device_.synchronize(stream_);
+    const double late = start_together(transport_, clock_offset_);
+    const auto& list = pass == pass_kind::forward ? plan_.forward : plan_.backward;
+    std::vector<kernels::event_id> marks{device_.record(stream_)};
+    for (const auto& op : list) {
+      perform(op);
+      marks.push_back(device_.record(stream_));
+    }
+    device_.synchronize(stream_);
+    layer_pass_times times;
+    for (std::size_t i = 0; i + 1 < marks.size(); ++i)
+      times.spans.emplace_back(device_.seconds_between(marks[i], marks[i + 1]));
+    times.end = seconds(late + device_.seconds_between(marks.front(), marks.back()));
+    for (const auto mark : marks) device_.release(mark);
+    require_all_performed();
+    if (pass == pass_kind::backward && !plan_.shards_parameters) widen_written();
+    return times;
+  }
+
+ private:
+  using action = std::function<void(const layer_operation&)>;
+
+  void open_channels() {
+    for (const auto over : {rank_group::tensor, rank_group::replicas}) {
+      const auto group = group_of(setting().cut, over, transport_.rank());
+      if (group.size() > 1) channels_[over] = transport_.open(device_, stream_, group);
+    }
+  }
+
+  void make_areas() {
+    const auto half = plan_.type();
+    const auto t = tokens(), l = rows(), h = hidden(), f = inner();
+    const auto make = [&](std::int64_t elements) { return memory_.make(elements, half); };
+    for (auto* local :
+         {&residual_, &branch_, &output_gradient_, &attention_output_, &mlp_output_, &sum_gradient_,
+          &input_gradient_, &normed_gradient_, &sum_[0], &sum_[1], &normed_[0], &normed_[1]})
+      *local = make(l * h);
+    for (auto& scale : scale_) scale = memory_.make(l, data_type::fp32);
+    projected_width_ = layout_.of(parameter::projections).rows;
+    projected_ = make(t * projected_width_);
+    projected_gradient_ = make(t * projected_width_);
+    up_ = make(t * 2 * f);
+    up_gradient_ = make(t * 2 * f);
+    inner_ = make(t * f);
+    inner_gradient_ = make(t * f);
+    if (setting().cut.tensor > 1) {
+      for (auto* all : {&gathered_, &gathered_gradient_, &parts_}) *all = make(t * h);
+    }
+    make_parameters();
+    const auto angles = angles_of(positions(), setting().model.shape.head_dim);
+    angles_ = memory_.make(static_cast<std::int64_t>(angles.size()), data_type::fp32);
+    load(angles_, angles);
+  }
+
+  void make_parameters() {
+    const auto count = layout_.elements();
+    const auto replicas = plan_.shards_parameters ? setting().cut.replicas() : 1;
+    parameters_ = memory_.make(count, plan_.type());
+    kept_parameters_ = replicas > 1 ? memory_.make(count / replicas, plan_.type()) : parameters_;
+    gradients_ = memory_.make(count, data_type::fp32);
+    kept_gradients_ = replicas > 1 ? memory_.make(count / replicas, data_type::fp32) : gradients_;
+    if (writes_gradients_once() && plan_.type() != data_type::fp32)
+      written_gradients_ = memory_.make(count, plan_.type());
+  }
+
+  /// In the layer's type, to be summed up in fp32 only behind backward.
+  bool writes_gradients_once() const { return !setting().adds_gradients; }
+
+  area parameter_of(parameter p) const { return part_of(parameters_, p); }
+  area part_of(const area& all, parameter p) const {
+    return all.part(layout_.of(p).first, layout_.of(p).elements());
+  }
+  area written_gradient(parameter p) const {
+    return part_of(written_gradients_.data ? written_gradients_ : gradients_, p);
+  }
+
+  // --- What operations do ---------------------------------------------------------------------------
+
+  void bind(pass_kind pass) {
+    actions_.clear();
+    if (pass == pass_kind::backward) {
+      if (setting().recomputed == recomputation::full) bind_forward();
+      bind_backward();
+    } else {
+      bind_forward();
+    }
+    actions_["gather of parameters"].push_back(
+        [this](const auto& op) { exchange(op, kept_parameters_, parameters_); });
+    if (pass == pass_kind::backward)
+      actions_["sum of gradients"].push_back([this](const auto& op) { sum_gradients(op); });
+  }
+
+  template <typename Action>
+  void on(std::string_view name, Action what) {
+    actions_[name].push_back(std::move(what));
+  }
+
+  void perform(const layer_operation& op) {
+    auto& waiting = actions_[op.name];
+    if (waiting.empty())
+      throw std::logic_error(fmt::format("a layer's operation without an action: {}", op.name));
+    const auto what = std::move(waiting.front());
+    waiting.pop_front();
+    what(op);
+  }
+
+  /// But collectives, which lists lack where a group has one member.
+  void require_all_performed() const {
+    for (const auto& [name, waiting] : actions_) {
+      if (!waiting.empty() && name.find("gather") == std::string_view::npos &&
+          name.find("sum") == std::string_view::npos)
+        throw std::logic_error(fmt::format("a layer's list lacks an operation: {}", name));
+    }
+  }
+
+  bool is_cut() const { return setting().cut.tensor > 1; }
+  /// All tokens of what each rank has a part of.
+  area all(const area& local, const area& gathered) const { return is_cut() ? gathered : local; }
+
+  void bind_forward() {
+    const auto parts = [this](const area& sum) { return is_cut() ? parts_ : sum; };
+    bind_norm(0, residual_, branch_, parameter::attention_norm);
+    bind_gather(normed_[0], gathered_);
+    bind_product("projections", all(normed_[0], gathered_), parameter::projections, projected_);
+    on("rotation", [this](const auto&) { rotate(); });
+    on("attention", [this](const auto&) { forward_attention_.enqueue(stream_); });
+    bind_product("output", attended(), parameter::output, parts(attention_output_));
+    bind_scatter(attention_output_);
+    bind_norm(1, sum_[0], attention_output_, parameter::mlp_norm);
+    bind_gather(normed_[1], gathered_);
+    bind_product("MLP up", all(normed_[1], gathered_), parameter::up, up_);
+    on("activation", [this](const auto&) {
+      device_.gate(stream_, {.rows = tokens(),
+                             .width = inner(),
+                             .type = plan_.type(),
+                             .inputs = up_.data,
+                             .result = inner_.data});
+    });
+    bind_product("MLP down", inner_, parameter::down, parts(mlp_output_));
+    bind_scatter(mlp_output_);
+  }
+
+  void bind_backward() {
+    const auto parts = is_cut() ? parts_ : normed_gradient_;
+    bind_gather(output_gradient_, gathered_gradient_);
+    bind_gradients("MLP down", all(output_gradient_, gathered_gradient_), parameter::down, inner_,
+                   inner_gradient_);
+    on("activation", [this](const auto&) {
+      device_.gate_gradient(stream_, {.rows = tokens(),
+                                      .width = inner(),
+                                      .type = plan_.type(),
+                                      .inputs = up_.data,
+                                      .result_gradient = inner_gradient_.data,
+                                      .input_gradient = up_gradient_.data});
+    });
+    bind_gather(normed_[1], gathered_);
+    bind_gradients("MLP up", up_gradient_, parameter::up, all(normed_[1], gathered_), parts);
+    bind_scatter(normed_gradient_);
+    bind_norm_gradient(1, output_gradient_, parameter::mlp_norm, sum_gradient_);
+
+    bind_gather(sum_gradient_, gathered_gradient_);
+    bind_gradients("output", all(sum_gradient_, gathered_gradient_), parameter::output, attended(),
+                   attended_gradient());
+    on("attention", [this](const auto&) { backward_attention_.enqueue(stream_); });
+    on("rotation", [this](const auto&) { rotate_back(); });
+    bind_gather(normed_[0], gathered_);
+    bind_gradients("projections", projected_gradient_, parameter::projections,
+                   all(normed_[0], gathered_), parts);
+    bind_scatter(normed_gradient_);
+    bind_norm_gradient(0, sum_gradient_, parameter::attention_norm, input_gradient_);
+  }
+
+  void bind_gather(const area& local, const area& all) {
+    on("gather of tokens", [=, this](const auto& op) { exchange(op, local, all); });
+  }
+  void bind_scatter(const area& local) {
+    on("sum of parts", [=, this](const auto& op) { exchange(op, parts_, local); });
+  }
+
+  void bind_norm(int which, const area& residual, const area& branch, parameter weight) {
+    on("norm", [=, this](const auto&) {
+      device_.norm(stream_, {.rows = rows(),
+                             .width = hidden(),
+                             .type = plan_.type(),
+                             .residual = residual.data,
+                             .branch = branch.data,
+                             .weight = parameter_of(weight).data,
+                             .sum = sum_[which].data,
+                             .result = normed_[which].data,
+                             .scale = single(scale_[which])});
+    });
+  }
+
+  void bind_norm_gradient(int which, const area& residual_gradient, parameter weight,
+                          const area& to) {
+    on("norm", [=, this](const auto&) {
+      device_.norm_gradient(stream_, {.rows = rows(),
+                                      .width = hidden(),
+                                      .type = plan_.type(),
+                                      .sum = sum_[which].data,
+                                      .scale = single(scale_[which]),
+                                      .weight = parameter_of(weight).data,
+                                      .result_gradient = normed_gradient_.data,
+                                      .residual_gradient = residual_gradient.data,
+                                      .sum_gradient = to.data,
+                                      .weight_gradient = single(part_of(gradients_, weight))});
+    });
+  }
+
+  void bind_product(std::string_view name, const area& input, parameter p, const area& result) {
+    on(name, [=, this](const auto& op) {
+      multiply(op, {input}, {parameter_of(p), true}, result, false);
+    });
+  }
+
+  /// Of a product's input and of its parameters.
+  void bind_gradients(std::string_view name, const area& gradient, parameter p, const area& input,
+                      const area& input_gradient) {
+    on(name, [=, this](const auto& op) {
+      multiply(op, {gradient}, {parameter_of(p)}, input_gradient, false);
+    });
+    on(name, [=, this](const auto& op) {
+      const bool once = writes_gradients_once();
+      multiply(op, {gradient, true}, {input}, once ? written_gradient(p) : part_of(gradients_, p),
+               !once);
+    });
+  }
+
+  void multiply(const layer_operation& op, const factor& left, const factor& right,
+                const area& result, bool adds) {
+    const kernels::product_arguments a{.rows = whole(op.product.rows),
+                                       .cols = whole(op.product.cols),
+                                       .inner = whole(op.product.inner),
+                                       .type = left.matrix.type,
+                                       .left = left.matrix.data,
+                                       .left_transposed = left.transposed,
+                                       .right = right.matrix.data,
+                                       .right_transposed = right.transposed,
+                                       .result_type = result.type,
+                                       .result = result.data,
+                                       .adds = adds};
+    if (a.rows * a.inner != left.matrix.elements || a.inner * a.cols != right.matrix.elements ||
+        a.rows * a.cols != result.elements)
+      throw std::logic_error(
+          fmt::format("{}: {} x {} x {} is not of its operands", op.name, a.rows, a.cols, a.inner));
+    device_.product(stream_, a);
+  }
+
+  /// The list counts two bytes an element, but four of gradients' sums.
+  void exchange(const layer_operation& op, const area& from, const area& to) {
+    auto& through = *channels_.at(op.over);
+    const bool gathers = op.moves == collective_kind::all_gather;
+    const auto elements = (gathers ? to : from).elements;
+    if (whole(op.bytes) != (from.data == gradients_.data ? 4 : 2) * elements)
+      throw std::logic_error(
+          fmt::format("{}: {} bytes are not of {} elements", op.name, op.bytes, elements));
+    const payload data[] = {{.from = from.data,
+                             .to = to.data,
+                             .slot_bytes = (gathers ? from : to).bytes(),
+                             .type = from.type}};
+    const std::string what(op.name);
+    gathers ? through.all_gather(what, data) : through.reduce_scatter(what, data);
+  }
+
+  void sum_gradients(const layer_operation& op) {
+    widen_written();
+    exchange(op, gradients_, kept_gradients_);
+  }
+
+  void widen_written() {
+    if (!written_gradients_.data) return;
+    for (const auto p : all_parameters) {
+      if (!is_norm(p)) widen(part_of(written_gradients_, p), part_of(gradients_, p));
+    }
+  }
+
+  void widen(const area& from, const area& to) {
+    const kernels::token_shape shape{1, from.elements / hidden(), 1, hidden()};
+    device_.cast(stream_, shape, kernels::dense(to.data, to.type, shape),
+                 kernels::dense(from.data, from.type, shape));
+  }
+
+  void clear_gradients() {
+    const kernels::token_shape shape{1, gradients_.elements / hidden(), 1, hidden()};
+    device_.fill(stream_, shape, kernels::dense(gradients_.data, gradients_.type, shape), 0);
+  }
+
+  // --- Around attention -----------------------------------------------------------------------------
+
+  area area_of(const kernels::device_tensor& t, const kernels::token_shape& shape) const {
+    return {static_cast<std::byte*>(t.view.data),
+            shape.batch * shape.tokens * shape.heads * shape.head_dim, t.type};
+  }
+  area attended() const {
+    return area_of(forward_attention_.at(tensor::o), forward_attention_.shape(tensor::o));
+  }
+  area attended_gradient() const {
+    return area_of(backward_attention_.at(tensor::d_o), backward_attention_.shape(tensor::d_o));
+  }
+
+  /// Some heads of each row of projections.
+  kernels::device_tensor among(const area& projected, const kernels::token_shape& s,
+                               std::int64_t first) const {
+    const auto data = projected.data + first * element_bytes(projected.type);
+    return {projected.type, {data, projected_width_, s.batch * projected_width_, s.head_dim}};
+  }
+
+  /// Queries and keys to where attention reads them; values are only brought there.
+  void rotate() {
+    std::int64_t first = 0;
+    for (const auto what : {tensor::q, tensor::k, tensor::v}) {
+      const auto shape = forward_attention_.shape(what);
+      const auto from = among(projected_, shape, first), to = forward_attention_.at(what);
+      what == tensor::v ? device_.cast(stream_, shape, to, from)
+                        : device_.rotate(stream_, shape, to, from, single(angles_), false);
+      first += shape.heads * shape.head_dim;
+    }
+  }
+
+  void rotate_back() {
+    std::int64_t first = 0;
+    for (const auto what : {tensor::d_q, tensor::d_k, tensor::d_v}) {
+      const auto shape = backward_attention_.shape(what);
+      const auto to = among(projected_gradient_, shape, first), from = backward_attention_.at(what);
+      what == tensor::d_v ? device_.cast(stream_, shape, to, from)
+                          : device_.rotate(stream_, shape, to, from, single(angles_), true);
+      first += shape.heads * shape.head_dim;
+    }
+  }
+
+  static float* single(const area& a) { return reinterpret_cast<float*>(a.data); }
+
+  void copy_now(void* to, const void* from, std::size_t bytes) {
+    device_.copy(stream_, to, from, bytes);
+    device_.synchronize(stream_);
+  }
+
+  const layer_plan& plan_;
+  transport& transport_;
+  replica replica_;
+  kernels::backend& device_;
+  double clock_offset_;
+  stream_id stream_;
+  parameter_layout layout_;
+  areas memory_;
+  executor forward_executor_, backward_executor_;
+  enqueued_pass forward_attention_, backward_attention_;
+  std::map<rank_group, std::unique_ptr<channel>> channels_;
+  std::map<std::string_view, std::deque<action>> actions_;
+
+  // Of the rows that the rank norms; before attention and before the MLP.
+  area residual_, branch_, output_gradient_, attention_output_, mlp_output_;
+  area sum_gradient_, input_gradient_, normed_gradient_;
+  area sum_[2], normed_[2], scale_[2];
+  // Of all rows of the context rank.
+  area projected_, projected_gradient_, up_, up_gradient_, inner_, inner_gradient_;
+  area gathered_, gathered_gradient_, parts_;
+  area parameters_, kept_parameters_, gradients_, kept_gradients_, written_gradients_, angles_;
+  std::int64_t projected_width_ = 0;
+};
+
+layer_executor::layer_executor(const layer_plan& plan, transport& t, kernels::backend& device)
+    : state_(std::make_unique<state>(plan, t, device)) {}
+layer_executor::~layer_executor() = default;
+
+int layer_executor::tensor_rank() const {
+  return state_->tensor_rank();
+}
+int layer_executor::data_rank() const {
+  return state_->data_rank();
+}
+std::vector<std::int64_t> layer_executor::positions() const {
+  return state_->positions();
+}
+std::int64_t layer_executor::first_row() const {
+  return state_->tensor_rank() * state_->rows();
+}
+std::int64_t layer_executor::rows() const {
+  return state_->rows();
+}
+std::int64_t layer_executor::elements(layer_tensor t) const {
+  return state_->of(t).elements;
+}
+void layer_executor::load(layer_tensor t, const std::vector<float>& values) {
+  state_->load(state_->of(t), values);
+}
+std::vector<float> layer_executor::read(layer_tensor t) const {
+  return state_->read(state_->of(t));
+}
+void layer_executor::load_random() {
+  state_->load_random();
+}
+layer_pass_times layer_executor::forward() {
+  return state_->run(pass_kind::forward);
+}
+layer_pass_times layer_executor::backward() {
+  return state_->run(pass_kind::backward);
+}
+
+}  // namespace attnsim::validate
