@@ -60,6 +60,7 @@ calibration calibrate(const device_profile& prior, const std::vector<measurement
   fitting f(prior, sets, logs);
   fit_memory(f);
   fit_kernels(f);
+  fit_products(f);
   fit_transports(f);
   fit_interference(f);
   fit_intervals(f);

@@ -3,6 +3,7 @@
 //   kernels         a law (device.hpp, kernel_law) for each pass and head dimension: its times are linear, what multiplies
 //                   them (tile, slots, grouping, ...) is searched
 //   memory          launch gap and share of the memory's bandwidth, over all merges, sums and copies
+//   products        share of the peak, tile and depth (cost/matmul.hpp)
 //   transports      time = latency + ramp of n + n / rate: the rate from the largest sizes, the latency from the smallest,
 //                   the ramp is what is left at each size
 //   interference    what a transfer costs the kernel beside it, and which kernels a transfer waits for

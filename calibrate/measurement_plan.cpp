@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <random>
 
 #include "model/named.hpp"
 
 namespace attnsim {
 namespace {
 
-constexpr name_table<point_kind, 4> point_kinds{{{point_kind::kernel, "kernel"},
+constexpr name_table<point_kind, 5> point_kinds{{{point_kind::kernel, "kernel"},
                                                  {point_kind::memory, "memory"},
                                                  {point_kind::transfer, "transfer"},
-                                                 {point_kind::overlap, "overlap"}}};
+                                                 {point_kind::overlap, "overlap"},
+                                                 {point_kind::product, "matmul"}}};
 
 constexpr pass_kind passes[] = {pass_kind::forward, pass_kind::backward};
 
@@ -27,6 +29,7 @@ class plan {
     if (request_.ranks > 1) {
       for (const auto& kernel : request_.kernels) add_overlaps(kernel);
     }
+    if (!request_.kernels.empty()) add_products(request_.kernels.front());
     std::erase_if(points_, [this](const auto& p) {
       const auto kind = static_cast<point_kind>(p.index());
       return std::find(request_.kinds.begin(), request_.kinds.end(), kind) == request_.kinds.end();
@@ -168,6 +171,54 @@ class plan {
       for (const auto tokens : sizes)
         points_.push_back(memory_point{.operation = operation, .tokens = tokens, .heads = 32});
     }
+  }
+
+  // --- Matrix products ----------------------------------------------------------------------------
+
+  /// Of a layer's sizes, drawn from a fixed seed: tokens, and widths of models; to fit powers of two alone.
+  void add_products(const kernel_to_measure& kernel) {
+    const auto tokens = kernel.on_host ? std::vector<std::int64_t>{32, 64}
+                        : fits() ? std::vector<std::int64_t>{1024, 2048, 4096, 8192, 16384, 32768}
+                                 : std::vector<std::int64_t>{1280, 3072, 5120, 6144, 12288, 24576};
+    const auto widths =
+        kernel.on_host
+            ? (fits() ? std::vector<std::int64_t>{64, 128} : std::vector<std::int64_t>{96})
+        : fits() ? std::vector<std::int64_t>{512, 1024, 2048, 4096, 8192, 16384, 32768}
+                 : std::vector<std::int64_t>{640,  1280, 1536,  2560,  3072,  3584,  5120,  6144,
+                                             7168, 9216, 11008, 12288, 13824, 14336, 20480, 28672};
+    const std::size_t wanted = kernel.on_host ? 8 : quick() ? 40 : fits() ? 120 : 200;
+    std::mt19937 random(fits() ? 1 : 2);
+    const auto one_of = [&](const auto& list) { return list[random() % list.size()]; };
+    std::vector<product_point> drawn;
+    for (int turn = 0; drawn.size() < wanted && turn < 100 * static_cast<int>(wanted); ++turn) {
+      const auto p = product_of(kernel.name, product_use(turn % 4), one_of(tokens), one_of(widths),
+                                one_of(widths));
+      if (is_affordable(p) && std::find(drawn.begin(), drawn.end(), p) == drawn.end())
+        drawn.push_back(p);
+    }
+    points_.insert(points_.end(), drawn.begin(), drawn.end());
+  }
+
+  /// Of a layer's product of so many tokens, inputs and outputs.
+  static product_point product_of(const std::string& kernel, product_use use, std::int64_t tokens,
+                                  std::int64_t inputs, std::int64_t outputs) {
+    switch (use) {
+      case product_use::forward:
+        return {kernel, use, tokens, outputs, inputs};
+      case product_use::input_gradient:
+        return {kernel, use, tokens, inputs, outputs};
+      default:
+        return {kernel, use, outputs, inputs, tokens};
+    }
+  }
+
+  /// At most 2 GiB an operand, and a tenth of a second at 500 TFLOP/s.
+  static bool is_affordable(const product_point& p) {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    const double operations = 2.0 * static_cast<double>(p.rows) * static_cast<double>(p.cols) *
+                              static_cast<double>(p.inner);
+    return p.rows * p.cols <= most / 2 && p.rows * p.inner <= most && p.inner * p.cols <= most &&
+           operations < 5e13;
   }
 
   // --- Transfers ----------------------------------------------------------------------------------

@@ -27,6 +27,12 @@ constexpr name_table<transfer_kind, 6> transfer_kinds{
      {transfer_kind::all_to_all, "all_to_all"},
      {transfer_kind::all_reduce, "all_reduce"}}};
 
+constexpr name_table<product_use, 4> product_uses{
+    {{product_use::forward, "forward"},
+     {product_use::input_gradient, "input-gradient"},
+     {product_use::weight_gradient, "weight-gradient"},
+     {product_use::gradient_sum, "gradient-sum"}}};
+
 // --- Writing --------------------------------------------------------------------------------------
 
 ordered_json fields(const kernel_point& p) {
@@ -58,7 +64,16 @@ ordered_json fields(const overlap_point& p) {
           {"launch_order", name_of(p.order)}};
 }
 
-constexpr const char* kinds[] = {"kernel", "memory", "transfer", "overlap"};  // as measured_point
+ordered_json fields(const product_point& p) {
+  return {{"kernel", p.kernel},
+          {"use", name_of(p.use)},
+          {"rows", p.rows},
+          {"cols", p.cols},
+          {"inner", p.inner}};
+}
+
+constexpr const char* kinds[] = {"kernel", "memory", "transfer", "overlap",
+                                 "matmul"};  // as measured_point
 
 ordered_json to_json(const measurement& m) {
   ordered_json result{{"kind", kinds[m.what.index()]}};
@@ -169,10 +184,16 @@ measured_point read_point(const reader& r) {
                         .heads = r.count("heads"),
                         .head_dim = r.count("head_dim")};
   }
-  if (kind == "overlap") {
-    return read_overlap(r);
+  if (kind == "overlap") return read_overlap(r);
+  if (kind == "matmul") {
+    return product_point{.kernel = r.text("kernel"),
+                         .use = r.named("use", parse_product_use),
+                         .rows = r.count("rows"),
+                         .cols = r.count("cols"),
+                         .inner = r.count("inner")};
   }
-  r.fail("kind", kind, expected_one_of(kind, {"kernel", "memory", "transfer", "overlap"}));
+  r.fail("kind", kind,
+         expected_one_of(kind, {"kernel", "memory", "transfer", "overlap", "matmul"}));
 }
 
 measurement read_measurement(const reader& r) {
@@ -215,6 +236,14 @@ transfer_kind parse_transfer_kind(std::string_view text) {
   return find_value(transfer_kinds, text);
 }
 
+std::string_view name_of(product_use use) {
+  return find_name(product_uses, use);
+}
+
+product_use parse_product_use(std::string_view text) {
+  return find_value(product_uses, text);
+}
+
 std::int64_t memory_traffic(const memory_point& p) {
   constexpr int half = 2, single = 4;
   const int bytes = p.operation == "cast"    ? single + half
@@ -245,6 +274,10 @@ std::string describe(const measured_point& point) {
     std::string operator()(const transfer_point& p) const { return sizes(p); }
     std::string operator()(const overlap_point& p) const {
       return fmt::format("{} beside {}, {}", sizes(p.kernel), sizes(p.transfer), name_of(p.order));
+    }
+    std::string operator()(const product_point& p) const {
+      return fmt::format("{} product {}, {} x {} x {}", p.kernel, name_of(p.use), p.rows, p.cols,
+                         p.inner);
     }
   } text;
   return std::visit(text, point);
@@ -306,6 +339,7 @@ std::string part_of(const measured_point& point) {
                  : "collectives";
     }
     std::string operator()(const overlap_point&) const { return "overlap"; }
+    std::string operator()(const product_point&) const { return "products"; }
   } part;
   return std::visit(part, point);
 }

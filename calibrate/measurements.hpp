@@ -7,7 +7,8 @@
 //       "head_dim": 128, "rows": 8192, "cols": 8192, "samples": {"time_s": [...], "launch_s": [...]}},
 //      {"kind": "memory", "operation": "merge", "tokens": 8192, "heads": 32, "head_dim": 128, "samples": ...},
 //      {"kind": "transfer", "operation": "all_gather", "members": 2, "stride": 1, "channels": 0, "bytes": 4096, ...},
-//      {"kind": "overlap", "kernel": {...}, "transfer": {...}, "launch_order": "compute-first", ...}]}
+//      {"kind": "overlap", "kernel": {...}, "transfer": {...}, "launch_order": "compute-first", ...},
+//      {"kind": "matmul", "kernel": "attnsim-cuda", "use": "forward", "rows": 8192, "cols": 6144, "inner": 4096, ...}]}
 //
 // A sample is what the slowest rank took, in seconds. bf16 throughout.
 #pragma once
@@ -79,7 +80,29 @@ struct overlap_point {
   bool operator==(const overlap_point&) const = default;
 };
 
-using measured_point = std::variant<kernel_point, memory_point, transfer_point, overlap_point>;
+/// What a layer does with a matrix of weights that has an output a row.
+enum class product_use {
+  forward,          ///< x W^T
+  input_gradient,   ///< g W
+  weight_gradient,  ///< g^T x
+  gradient_sum,     ///< the same, added up in fp32
+};
+std::string_view name_of(product_use);
+product_use parse_product_use(std::string_view);
+
+/// A matrix product, rows x inner times inner x cols, again and again until clocks have settled, as in training.
+struct product_point {
+  std::string kernel;  ///< of a device profile, on whose device
+  product_use use = product_use::forward;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t inner = 0;
+
+  bool operator==(const product_point&) const = default;
+};
+
+using measured_point =
+    std::variant<kernel_point, memory_point, transfer_point, overlap_point, product_point>;
 
 /// By name: time_s; launch_s, for which the host's thread was busy launching; of an overlap also kernel_s and transfer_s,
 /// each to its end, from when the host begins to launch it.
@@ -103,7 +126,7 @@ struct measurements {
 /// One line a point, for messages: "kernel cudnn forward full 32 heads of 128, 8192 x 8192".
 std::string describe(const measured_point&);
 
-/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives" or "overlap".
+/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap" or "products".
 std::string part_of(const measured_point&);
 
 std::string to_json(const measurements&);

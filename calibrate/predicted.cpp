@@ -21,6 +21,10 @@ seconds memory_alone(const memory_point& p, const device_profile& device) {
   return p.operation == "delta" ? device.delta_time(traffic) : device.memory_time(traffic);
 }
 
+seconds product_alone(const product_point& p, const device_profile& device) {
+  return product_time(device, product_of(p), product_type::half);
+}
+
 seconds transfer_alone(const transfer_point& p, const cluster& c) {
   auto flow = flow_of(p, c);
   if (p.also > 0) {
@@ -46,6 +50,14 @@ kernel_call call_of(const kernel_point& p) {
           .rows = p.rows,
           .cols = p.cols,
           .pairs = p.rows * p.cols - hidden};
+}
+
+matrix_product product_of(const product_point& p) {
+  constexpr double half = 2, read_and_written = 8;
+  return {.rows = static_cast<double>(p.rows),
+          .cols = static_cast<double>(p.cols),
+          .inner = static_cast<double>(p.inner),
+          .result_bytes = p.use == product_use::gradient_sum ? read_and_written : half};
 }
 
 std::string nearest_kernel(const device_profile& device, const std::string& kernel) {
@@ -102,6 +114,7 @@ seconds predicted_time(const measured_point& point, const cluster& c) {
     seconds operator()(const memory_point& p) const { return memory_alone(p, on.device); }
     seconds operator()(const transfer_point& p) const { return transfer_alone(p, on); }
     seconds operator()(const overlap_point& p) const { return simulated(p, on).total; }
+    seconds operator()(const product_point& p) const { return product_alone(p, on.device); }
   } time{c};
   return std::visit(time, point);
 }
@@ -120,6 +133,7 @@ double uncertainty_of(const measured_point& point, const cluster& c) {
     double operator()(const overlap_point& p) const {
       return std::hypot((*this)(p.kernel), (*this)(p.transfer));
     }
+    double operator()(const product_point&) const { return on.device.uncertainty.compute; }
   } uncertainty{c};
   return std::visit(uncertainty, point);
 }

@@ -6,10 +6,12 @@
 #include "model/cluster/cluster.hpp"
 #include "model/cost/collective.hpp"
 #include "model/cost/kernel.hpp"
+#include "model/cost/matmul.hpp"
 
 namespace attnsim {
 
 kernel_call call_of(const kernel_point&);
+matrix_product product_of(const product_point&);
 
 /// What the profile has for a kernel that was run: the one of its name, the newest of its other versions, or its default,
 /// which is empty.

@@ -47,6 +47,13 @@ void case_flags::add_to(CLI::App& app) {
   app.add_flag("--cuda-graph", graph, "launch each measured run as one CUDA graph");
 }
 
+void case_flags::add_layer_to(CLI::App& app) {
+  for (const auto& f : ask::step_fields()) {
+    if (f.group == ask::field_group::step && ask::find_field(f.name) == nullptr)
+      add_field(app, step, f);
+  }
+}
+
 namespace {
 
 void parse(CLI::App& app, const std::string& where, const std::string& line) {
@@ -65,6 +72,7 @@ case_flags read_case(const std::string& where, const std::string& line, case_fla
   auto flags = std::move(others);
   CLI::App app;
   flags.add_to(app);
+  if (flags.of_layer) flags.add_layer_to(app);
   parse(app, where, line);
   return flags;
 }

@@ -7,6 +7,7 @@
 
 #include "ask/part_errors.hpp"
 #include "ask/question.hpp"
+#include "ask/step_question.hpp"
 #include "cli/flags.hpp"
 #include "formats/source.hpp"
 
@@ -16,11 +17,14 @@ struct case_flags {
   ask::question question;
   std::string kernel;  ///< what computes; empty: not said
   bool graph = false;
+  bool of_layer = false;
+  ask::step_question step;  ///< a layer's own fields; those that the question has too are there
 
   void add_to(CLI::App&);
+  void add_layer_to(CLI::App&);
 };
 
-/// A line's flags; `others` where it says nothing. `where` is for messages.
+/// A line's flags, a layer's where `others` are; `others` where it says nothing. `where` is for messages.
 case_flags read_case(const std::string& where, const std::string& line, case_flags others = {});
 
 /// The flags of a run that was traced: `--ranks` too, where it took fewer than the cluster's devices.

@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/run_case.hpp"
 #include "cli/trace.hpp"
+#include "cli/validate_flags.hpp"
 #include "cli/write_file.hpp"
 #include "kernels/backends.hpp"
 #include "model/error.hpp"
@@ -32,15 +33,6 @@ using nlohmann::ordered_json;
 using validate::emulation;
 using validate::part_time;
 using validate::validation;
-
-struct validate_flags {
-  ask::question cluster;  ///< the fields of the cluster
-  case_flags run;
-  output_flags output;
-  std::string transport = "inprocess", emulate = "none", repeats, time_out = "60", timelines, trace,
-              cases, report;
-  bool times_only = false;
-};
 
 emulation parse_emulation(const std::string& text) {
   if (text == "none") return emulation::none;
@@ -255,15 +247,6 @@ void print(const validation& v, const prediction& predicted, output_format forma
   }
 }
 
-std::chrono::seconds time_out_of(const validate_flags& flags) {
-  return std::chrono::seconds(parse_count("--time-out", flags.time_out));
-}
-
-validate::repeats_wanted repeats_of(const validate_flags& flags) {
-  if (flags.repeats.empty()) return {};
-  return {.runs = static_cast<int>(parse_count("--repeats", flags.repeats))};
-}
-
 run_setting setting_of(const case_flags& flags) {
   const auto& b = kernels::find_backend(flags.kernel);
   return {.kernel = b.profile_kernel,
@@ -317,16 +300,34 @@ void require_passed(bool passed) {
         "the numbers differ from single-device attention by more than the tolerance");
 }
 
+/// Adds what came out to the case's result. Whether its numbers passed.
+bool run_attention_case(const validate_flags& flags, const cluster& c, validate::transport& through,
+                        ordered_json& result) {
+  const auto done = run_case(flags, c, &through);
+  result["kernel"] = done.setting.kernel;
+  result["start"] = name_of(done.setting.start);
+  result.update(to_json(done.result, done.predicted));
+  for (const auto& p : done.result.passes) {
+    auto durations = ordered_json::array();
+    for (const auto& d : p.durations) durations.push_back(d.value());
+    result["durations_s"][std::string(name_of(p.pass))] = durations;
+    result["timelines"][std::string(name_of(p.pass))] = to_json(p.program, p.measured);
+  }
+  return done.result.passed;
+}
+
+std::unique_ptr<validate::transport> join_for_cases(const validate_flags& flags) {
+  if (flags.transport == "nccl")
+    return validate::join_nccl({.time_out = time_out_of(flags), .blocking = true},
+                               validate::find_place());
+  if (flags.transport == "mpi") return validate::join_mpi(time_out_of(flags));
+  throw input_error("--cases", flags.transport, "needs --transport mpi or nccl");
+}
+
 /// One job for all cases; each is printed as soon as it is done.
 void run_cases(const validate_flags& common, const cluster& c) {
-  if (common.transport != "nccl" && common.transport != "mpi")
-    throw input_error("--cases", common.transport, "needs --transport mpi or nccl");
   std::istringstream file(formats::read_source(common.cases).text);
-  const auto through =
-      common.transport == "nccl"
-          ? validate::join_nccl({.time_out = time_out_of(common), .blocking = true},
-                                validate::find_place())
-          : validate::join_mpi(time_out_of(common));
+  const auto through = join_for_cases(common);
   bool passed = true;
   int failed = 0;
   for (std::string line; std::getline(file, line);) {
@@ -335,17 +336,9 @@ void run_cases(const validate_flags& common, const cluster& c) {
     try {
       auto flags = common;  // beside those of the line
       flags.run = read_case(common.cases, line, common.run);
-      const auto done = run_case(flags, c, through.get());
-      passed = passed && done.result.passed;
-      result["kernel"] = done.setting.kernel;
-      result["start"] = name_of(done.setting.start);
-      result.update(to_json(done.result, done.predicted));
-      for (const auto& p : done.result.passes) {
-        auto durations = ordered_json::array();
-        for (const auto& d : p.durations) durations.push_back(d.value());
-        result["durations_s"][std::string(name_of(p.pass))] = durations;
-        result["timelines"][std::string(name_of(p.pass))] = to_json(p.program, p.measured);
-      }
+      passed = (flags.run.of_layer ? run_layer_case(flags, c, *through, result)
+                                   : run_attention_case(flags, c, *through, result)) &&
+               passed;
     } catch (const infeasible& e) {
       result["infeasible"] = e.what();
     } catch (const validate::transport_error&) {
@@ -366,8 +359,22 @@ void run_cases(const validate_flags& common, const cluster& c) {
   require_passed(passed);
 }
 
-void run(const validate_flags& flags) {
+/// What is asked of a layer and is another scope's.
+void require_scope(const validate_flags& flags) {
+  if (flags.scope != "attention" && flags.scope != "layer")
+    throw input_error("--scope", flags.scope, expected_one_of(flags.scope, {"attention", "layer"}));
+  for (const auto& f : ask::step_fields()) {
+    const auto text = f.write(flags.run.step);
+    if (!text.empty() && flags.scope == "attention")
+      throw input_error("--" + std::string(f.name), text, "expected with --scope layer");
+  }
+}
+
+void run(validate_flags& flags) {
   const auto format = parse_format(flags.output.format);
+  require_scope(flags);
+  flags.run.of_layer = flags.scope == "layer";
+  if (flags.run.of_layer) refuse_for_layer(flags);
   auto inputs = files_of(flags.cluster);
   inputs.push_back({"--cases", flags.cases});
   check_files(
@@ -376,6 +383,7 @@ void run(const validate_flags& flags) {
   const auto c = ask::cluster_of(flags.cluster);
   if (!flags.cases.empty()) return run_cases(flags, c);
   if (!flags.run.question.sequence) throw input_error("--seq is required");
+  if (flags.run.of_layer) return run_layer(flags, c, format);
   const auto done = run_case(flags, c, nullptr);
   if (done.result.rank == 0) {
     if (!flags.timelines.empty())
@@ -397,6 +405,13 @@ void add_validate(CLI::App& app) {
       "validate", "run a strategy for real; check its numbers and its predicted times");
   add_cluster(*command, flags->cluster);
   flags->run.add_to(*command);
+  command
+      ->add_option(
+          "--scope", flags->scope,
+          "attention, or layer: a whole layer of a model, forward and backward, cut by --tp, "
+          "--cp, --dp and --shard as attnsim step has them")
+      ->capture_default_str();
+  flags->run.add_layer_to(*command);
   flags->output.add_to(*command);
   command->add_option("--transport", flags->transport, "inprocess (ranks are threads), mpi or nccl")
       ->capture_default_str();
@@ -431,7 +446,9 @@ void add_validate(CLI::App& app) {
       "--transport mpi\n"
       "  torchrun --no-python --nproc-per-node 2 attnsim validate dgx-h100 --ranks 2 --seq 16K "
       "--heads 32 "
-      "--schedule ring --transport nccl --kernel cuda");
+      "--schedule ring --transport nccl --kernel cuda\n"
+      "  attnsim validate star --ranks 2 --scope layer --model llama3.2-1b --seq 64 --tp 2 "
+      "--times-only");
   command->callback([flags] { run(*flags); });
 }
 

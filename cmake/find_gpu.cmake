@@ -1,13 +1,15 @@
-# CUDA, cuDNN and NCCL, each optional. Looked for in the system, in CUDA's folder and in a Python environment's
+# CUDA, cuDNN, NCCL and cuBLASLt, each optional. Looked for in the system, in CUDA's folder and in a Python environment's
 # nvidia/ packages (ATTNSIM_PYTHON, or the python3 on the path). Sets, in the caller's scope and in the cache:
 #   ATTNSIM_HAS_CUDA   nvcc and the runtime: the language CUDA is on, targets CUDA::cudart and CUDA::cudart_static exist
 #   ATTNSIM_HAS_CUDNN  target attnsim::cudnn_library
 #   ATTNSIM_HAS_NCCL   target attnsim::nccl_library
+#   ATTNSIM_HAS_CUBLASLT   target attnsim::cublaslt_library
 # The targets are visible everywhere. ATTNSIM_GPU=OFF, or no nvcc: nothing is set and nothing fails.
 include_guard(GLOBAL)
 set(ATTNSIM_HAS_CUDA OFF CACHE INTERNAL "")
 set(ATTNSIM_HAS_CUDNN OFF CACHE INTERNAL "")
 set(ATTNSIM_HAS_NCCL OFF CACHE INTERNAL "")
+set(ATTNSIM_HAS_CUBLASLT OFF CACHE INTERNAL "")
 
 include(CheckLanguage)
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -90,3 +92,4 @@ function(attnsim_gpu_library name header library variable)
 endfunction()
 attnsim_gpu_library(cudnn cudnn_graph.h cudnn ATTNSIM_HAS_CUDNN libcudnn.so.9)
 attnsim_gpu_library(nccl nccl.h nccl ATTNSIM_HAS_NCCL libnccl.so.2)
+attnsim_gpu_library(cublaslt cublasLt.h cublasLt ATTNSIM_HAS_CUBLASLT libcublasLt.so.13 libcublasLt.so.12)

@@ -51,6 +51,11 @@ std::size_t region_bytes(const measured_point& point) {
     std::size_t operator()(const overlap_point& p) const {
       return std::max((*this)(p.kernel), (*this)(p.transfer));
     }
+    std::size_t operator()(const product_point& p) const {
+      const auto operands = std::max(p.rows, p.cols) * p.inner * std::int64_t{bf16_bytes};
+      return static_cast<std::size_t>(
+          std::max(operands, p.rows * p.cols * std::int64_t{fp32_bytes}));
+    }
   } bytes;
   return std::visit(bytes, point);
 }
@@ -168,9 +173,8 @@ class session {
 
   /// Calls one behind the other, of which one takes `seconds` in the mean.
   template <typename Call>
-  sample repeated(workbench& on, const Call& call) {
-    constexpr double enough = 1e-3;
-    constexpr int most = 50;
+  sample repeated(workbench& on, const Call& call, double enough = 1e-3) {
+    const int most = static_cast<int>(50e3 * enough);
     call();
     const double once = timed(on, call, 1).at("time_s");
     const int times = std::clamp(static_cast<int>(std::ceil(enough / once)), 1, most);
@@ -265,6 +269,25 @@ class session {
         device.delta(on.compute, all, part, tensor(1, data_type::bf16, all), sum_lse);
       }
     });
+  }
+
+  sample take(const product_point& p) {
+    constexpr double enough = 30e-3;  // for the clocks to settle
+    auto& on = bench(p.kernel);
+    const kernels::product_arguments a{
+        .rows = p.rows,
+        .cols = p.cols,
+        .inner = p.inner,
+        .left = memory_->at(0),
+        .left_transposed = p.use >= product_use::weight_gradient,
+        .right = memory_->at(1),
+        .right_transposed = p.use == product_use::forward,
+        .result_type = p.use == product_use::gradient_sum ? data_type::fp32 : data_type::bf16,
+        .result = memory_->at(2),
+        .adds = p.use == product_use::gradient_sum};
+    const auto call = [&] { on.device->product(on.compute, a); };
+    repeated(on, call, enough);
+    return repeated(on, call, enough);
   }
 
   // --- Communication --------------------------------------------------------------------------------

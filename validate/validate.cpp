@@ -197,27 +197,27 @@ void add_prediction(const plan& p, validation& v) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-void require_possible(const validation_request& r) {
-  const auto& b = kernels::find_backend(r.kernel);
-  const std::vector<std::string> known{"inprocess", "mpi", "nccl"};
-  if (std::find(known.begin(), known.end(), r.transport) == known.end())
-    throw input_error(asked("transport"), r.transport, expected_one_of(r.transport, known));
-  if (!b.runs_with(r.transport))
-    throw input_error(
-        asked("kernel"), r.kernel,
-        fmt::format("runs with transport {}, not {}", fmt::join(b.transports, ", "), r.transport));
-  if (r.mode == launch_mode::graph && !b.has_graphs)
+void check_request(const validation_request& r) {
+  require_possible(r.kernel, r.transport);
+  if (r.mode == launch_mode::graph && !kernels::find_backend(r.kernel).has_graphs)
     throw input_error(asked("kernel"), r.kernel, "its devices have no graphs");
 }
 
 }  // namespace
 
+void require_possible(const std::string& kernel, const std::string& transport) {
+  const auto& b = kernels::find_backend(kernel);
+  const std::vector<std::string> known{"inprocess", "mpi", "nccl"};
+  if (std::find(known.begin(), known.end(), transport) == known.end())
+    throw input_error(asked("transport"), transport, expected_one_of(transport, known));
+  if (!b.runs_with(transport))
+    throw input_error(
+        asked("kernel"), kernel,
+        fmt::format("runs with transport {}, not {}", fmt::join(b.transports, ", "), transport));
+}
+
 validation validate(const validation_request& r, transport& t) {
-  require_possible(r);
+  check_request(r);
   if (t.ranks() != r.ranks) {
     throw input_error(asked("ranks"), std::to_string(r.ranks),
                       fmt::format("the {} ranks of the job", t.ranks()));
@@ -229,7 +229,7 @@ validation validate(const validation_request& r, transport& t) {
 }
 
 validation validate(const validation_request& r) {
-  require_possible(r);
+  check_request(r);
   if (r.transport == "mpi") return validate(r, *join_mpi(r.time_out));
   if (r.transport == "nccl")
     return validate(r, *join_nccl({.time_out = r.time_out, .blocking = true}, find_place()));

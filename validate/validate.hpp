@@ -61,6 +61,9 @@ struct validation {
   bool passed = true;                               ///< all numbers that were computed
 };
 
+/// Throws input_error for an unknown kernel or transport, and for two that do not go together.
+void require_possible(const std::string& kernel, const std::string& transport);
+
 /// Throws what placed_schedule throws; input_error for an unknown kernel or transport, for two that do not go together,
 /// or another number of ranks than the job has; transport_error that names rank and operation when a rank fails or is
 /// late.

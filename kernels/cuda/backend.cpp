@@ -12,6 +12,7 @@
 #include "kernels/cuda/decode.hpp"
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/gpu.hpp"
+#include "kernels/cuda/layer.hpp"
 #include "model/error.hpp"
 
 namespace attnsim::kernels::cuda {
@@ -316,6 +317,36 @@ void gpu::fill(stream_id stream, const token_shape& shape, const device_tensor& 
   cuda::fill(to_extents(shape), to_tensor(destination), value, at(stream));
 }
 
+void gpu::product(stream_id stream, const product_arguments& a) {
+  check(a);
+  if (!products_) products_ = std::make_unique<products>();
+  products_->run(a, at(stream));
+}
+
+void gpu::norm(stream_id stream, const norm_arguments& a) {
+  check(a);
+  cuda::norm(a, at(stream));
+}
+void gpu::norm_gradient(stream_id stream, const norm_gradient_arguments& a) {
+  check(a);
+  cuda::norm_gradient(a, at(stream));
+}
+void gpu::gate(stream_id stream, const gate_arguments& a) {
+  check(a);
+  cuda::gate(a, at(stream));
+}
+void gpu::gate_gradient(stream_id stream, const gate_gradient_arguments& a) {
+  check(a);
+  cuda::gate_gradient(a, at(stream));
+}
+
+void gpu::rotate(stream_id stream, const token_shape& shape, const device_tensor& destination,
+                 const device_tensor& source, const float* angles, bool back) {
+  check_rotation(shape);
+  cuda::rotate(to_extents(shape), to_tensor(destination), to_tensor(source), angles, back,
+               at(stream));
+}
+
 std::unique_ptr<backend> make_backend(const backend_options& options) {
   return std::make_unique<gpu>(options);
 }
@@ -367,6 +398,7 @@ backend_description describe() {
               [] {
                 return std::map<std::string, std::string>{{"card", device_name()},
                                                           {"cards", std::to_string(device_count())},
+                                                          {"cublas", cublas_version()},
                                                           {"cuda", runtime_version()}};
               },
           .make = [](const device_options& o) { return make_backend(options_of(o)); }};

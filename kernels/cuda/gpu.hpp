@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/backend.hpp"
+#include "kernels/cuda/products.hpp"
 
 namespace attnsim::kernels::cuda {
 
@@ -65,6 +66,13 @@ class gpu : public backend {
                   const device_tensor& destination, const device_tensor& source) override;
   void fill(stream_id stream, const token_shape& shape, const device_tensor& destination,
             float value) override;
+  void product(stream_id stream, const product_arguments& arguments) override;
+  void norm(stream_id stream, const norm_arguments& arguments) override;
+  void norm_gradient(stream_id stream, const norm_gradient_arguments& arguments) override;
+  void gate(stream_id stream, const gate_arguments& arguments) override;
+  void gate_gradient(stream_id stream, const gate_gradient_arguments& arguments) override;
+  void rotate(stream_id stream, const token_shape& shape, const device_tensor& destination,
+              const device_tensor& source, const float* angles, bool back) override;
 
  protected:
   cudaStream_t at(stream_id stream) const {
@@ -112,6 +120,7 @@ class gpu : public backend {
   std::vector<cudaGraphExec_t> graphs_;
   std::unordered_map<void*, std::size_t> sizes_;
   std::multimap<std::size_t, void*> unused_memory_;
+  std::unique_ptr<products> products_;  ///< from the first one on
 };
 
 element to_element(data_type type);

@@ -151,6 +151,23 @@ TEST_F(calibrating, tells_what_exchanges_share_from_what_collectives_do) {
   EXPECT_NEAR(found.collective_shared_efficiency, 0.65, 0.01);
 }
 
+TEST_F(calibrating, finds_the_tiles_of_products) {
+  for (const std::int64_t tokens : {256, 4096, 65536}) add(memory_point{"merge", tokens, 32, 128});
+  truth_.device.matmul = {.half = 0.6, .rows = 128, .cols = 128, .depth = 96};
+  for (const std::int64_t rows : {1024, 4096, 16384}) {
+    for (const std::int64_t cols : {2048, 8192}) {
+      for (const std::int64_t inner : {512, 4096, 8192})
+        add(product_point{"k", product_use::forward, rows, cols, inner});
+    }
+  }
+  const auto found = run().profile.matmul;
+  EXPECT_EQ(found.rows, 128);
+  EXPECT_EQ(found.cols, 128);
+  EXPECT_EQ(found.depth, 96);
+  EXPECT_NEAR(found.half, 0.6, 1e-3);
+  EXPECT_EQ(found.assumed, "");
+}
+
 /// Squares alone, 2 query heads a K/V head, beside the rectangles of 4.
 TEST_F(calibrating, takes_the_time_of_rows_from_rectangles) {
   add_kernels();

@@ -36,14 +36,35 @@ TEST(measurement_plan, has_no_point_twice_and_none_held_out_that_is_fitted) {
 }
 
 TEST(measurement_plan, of_one_rank_has_no_transfers) {
-  for (const auto& p : measurement_plan({.kernels = {{.name = "fast"}}}))
-    EXPECT_LT(p.index(), 2u) << describe(p);
+  for (const auto& p : measurement_plan({.kernels = {{.name = "fast"}}})) {
+    EXPECT_FALSE(std::holds_alternative<transfer_point>(p)) << describe(p);
+    EXPECT_FALSE(std::holds_alternative<overlap_point>(p)) << describe(p);
+  }
 }
 
 TEST(measurement_plan, leaves_out_kinds_that_are_not_wanted) {
   EXPECT_THAT(measurement_plan(
                   {.kinds = {point_kind::transfer}, .kernels = {{.name = "fast"}}, .ranks = 2}),
               Each(VariantWith<transfer_point>(testing::_)));
+}
+
+/// To fit sizes in powers of two; of the others none is.
+TEST(measurement_plan, draws_products_of_a_layer_s_sizes) {
+  measurement_request r{.kinds = {point_kind::product}, .kernels = {{.name = "fast"}}};
+  const auto power = [](std::int64_t x) { return (x & (x - 1)) == 0; };
+  const auto fit = measurement_plan(r);
+  EXPECT_EQ(fit.size(), 120u);
+  for (const auto& point : fit) {
+    const auto& p = std::get<product_point>(point);
+    EXPECT_TRUE(power(p.rows) && power(p.cols) && power(p.inner)) << describe(point);
+  }
+  r.set = point_set::held_out;
+  const auto held_out = measurement_plan(r);
+  EXPECT_EQ(held_out.size(), 200u);
+  for (const auto& point : held_out) {
+    const auto& p = std::get<product_point>(point);
+    EXPECT_FALSE(power(p.rows) || power(p.cols) || power(p.inner)) << describe(point);
+  }
 }
 
 /// 6 = 2 x 3: rows and columns of 1x6, 2x3, 3x2 and 6x1.

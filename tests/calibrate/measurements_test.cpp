@@ -35,6 +35,8 @@ measurements one_of_each() {
   square.cols = square.rows;
   all.points.push_back({overlap_point{square, transfer, launch_order::compute_first},
                         {{"time_s", {5e-3}}, {"kernel_s", {1e-3}}, {"transfer_s", {4e-3}}}});
+  all.points.push_back({product_point{"attnsim-cuda", product_use::gradient_sum, 64, 128, 256},
+                        {{"time_s", {6e-3}}}});
   return all;
 }
 
@@ -57,7 +59,8 @@ TEST(measurements, are_described_in_a_line) {
   const std::string square = "cudnn-9.19 backward causal, 32/8 heads of 64, 512 x 512, batch 2";
   const std::string transfer = "all_gather of 4096 bytes, 4 ranks 2 apart, 8 channels";
   EXPECT_THAT(lines, ElementsAre("kernel " + kernel, "merge of 128 tokens, 4 heads of 64", transfer,
-                                 square + " beside " + transfer + ", compute-first"));
+                                 square + " beside " + transfer + ", compute-first",
+                                 "attnsim-cuda product gradient-sum, 64 x 128 x 256"));
 }
 
 TEST(measurements, have_medians) {
@@ -101,8 +104,9 @@ TEST(measurements, refuse_what_is_wrong) {
       error_of("measurements.2", "measurements.1"),
       ": schema: 'attnsim.measurements.1': expected attnsim.measurements.2, where kernels have "
       "a device profile's names (attnsim-cuda, cudnn-9.19) and processors are channels");
-  EXPECT_EQ(error_of("\"kind\":\"memory\"", "\"kind\":\"disk\""),
-            ": points[1]: kind: 'disk': expected one of: kernel, memory, transfer, overlap");
+  EXPECT_EQ(
+      error_of("\"kind\":\"memory\"", "\"kind\":\"disk\""),
+      ": points[1]: kind: 'disk': expected one of: kernel, memory, transfer, overlap, matmul");
   EXPECT_EQ(error_of("\"rows\":512", "\"rows\":0"),
             ": points[0]: rows: '0': expected a whole number of at least 1");
   EXPECT_EQ(error_of("\"rows\":512,", ""), ": points[0]: rows: missing");
@@ -124,6 +128,7 @@ TEST(measurements, refuse_what_is_wrong) {
 TEST(part_of, by_what_is_moved) {
   EXPECT_EQ(part_of(kernel_point{}), "kernels");
   EXPECT_EQ(part_of(memory_point{}), "memory");
+  EXPECT_EQ(part_of(product_point{}), "products");
   EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_to_all}), "transfers");
   EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_reduce}), "collectives");
   EXPECT_EQ(part_of(overlap_point{}), "overlap");

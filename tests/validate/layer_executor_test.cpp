@@ -230,5 +230,18 @@ TEST(layer_executor, refuses_what_it_cannot_run) {
             "recompute: 'selective': a layer with it cannot be run; feasible: none or full");
 }
 
+TEST(layer_executor, is_not_checked_where_that_takes_too_long) {
+  const auto on = small_cluster();
+  const auto plan = plan_of({}, on);
+  try {
+    const layer_oracle expected(*plan, 1e4);
+    FAIL();
+  } catch (const infeasible& e) {
+    EXPECT_STREQ(e.what(),
+                 "seq: '16': the reference is too slow for a layer of this size; feasible: times "
+                 "alone, fewer tokens, a smaller model");
+  }
+}
+
 }  // namespace layer_executor_test
 }  // namespace attnsim::validate

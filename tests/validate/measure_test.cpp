@@ -37,6 +37,7 @@ std::vector<measurement> measured(
 TEST(measure, takes_as_many_samples_of_every_kind_as_asked_for) {
   std::vector<measured_point> points{small_kernel};
   points.push_back(memory_point{"delta", 8, 2, 8});
+  points.push_back(product_point{"cpu", product_use::gradient_sum, 8, 16, 24});
   for (const auto kind :
        {transfer_kind::send, transfer_kind::exchange, transfer_kind::all_gather,
         transfer_kind::reduce_scatter, transfer_kind::all_to_all, transfer_kind::all_reduce}) {

@@ -221,19 +221,25 @@ class layer_executor::state {
   }
 
   void load_random() {
+    const auto small = 1 / std::sqrt(static_cast<float>(hidden()));
+    fill_random(kept_parameters_, small);
+    for (const auto* one : {&residual_, &branch_, &output_gradient_}) fill_random(*one, 1);
+  }
+
+  /// The same million numbers again and again.
+  void fill_random(const area& to, float largest) {
+    constexpr std::int64_t count = 1 << 20;
     std::mt19937 random(static_cast<unsigned>(transport_.rank()));
-    std::uniform_real_distribution<float> wide(-1, 1);
-    std::vector<float> block(1 << 20);
-    const auto fill = [&](const area& to, float scale) {
-      for (auto& x : block) x = scale * wide(random);
-      const auto count = static_cast<std::int64_t>(block.size());
+    std::uniform_real_distribution<float> number(-largest, largest);
+    kernels::with_type(to.type, [&]<typename T>(std::type_identity<T>) {
+      std::vector<T> block;
+      for (std::int64_t i = 0; i < count; ++i) block.push_back(T(number(random)));
       for (std::int64_t first = 0; first < to.elements; first += count) {
         const auto part = to.part(first, std::min(count, to.elements - first));
-        load(part, {block.begin(), block.begin() + part.elements});
+        device_.copy(stream_, part.data, block.data(), part.bytes());
       }
-    };
-    fill(kept_parameters_, 1 / std::sqrt(static_cast<float>(hidden())));
-    for (const auto* one : {&residual_, &branch_, &output_gradient_}) fill(*one, 1);
+      device_.synchronize(stream_);
+    });
   }
 
   // --- A pass ---------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "model/error.hpp"
 #include "validate/made_numbers.hpp"
 
 namespace attnsim::validate {
@@ -49,8 +50,17 @@ double layer_numerics::relative_error() const {
   return worst;
 }
 
-layer_oracle::layer_oracle(const layer_plan& plan)
+layer_oracle::layer_oracle(const layer_plan& plan, double most_work)
     : plan_(plan), layout_(plan.setting), whole_layout_(uncut(plan.setting)) {
+  const auto& problem = plan.forward_attention.work().problem();
+  const double tokens = static_cast<double>(problem.sequence * problem.batch);
+  const double work = 3 * tokens * plan.setting.cut.data *
+                      (static_cast<double>(whole_layout_.elements()) +
+                       static_cast<double>(problem.sequence * plan.setting.model.query_width()));
+  if (work > most_work)
+    throw infeasible(asked("seq"), std::to_string(problem.sequence),
+                     "the reference is too slow for a layer of this size; feasible: times alone, "
+                     "fewer tokens, a smaller model");
   for (int d = 0; d < plan.setting.cut.data; ++d) expected_.push_back(reference_layer(whole(d)));
 }
 

@@ -25,8 +25,8 @@ struct layer_numerics {
 
 class layer_oracle {
  public:
-  /// The plan is kept by reference.
-  explicit layer_oracle(const layer_plan&);
+  /// The plan is kept by reference. `most_work`: multiplications that the reference may take; infeasible for a layer that takes more.
+  explicit layer_oracle(const layer_plan&, double most_work = 2e10);
 
   /// Inputs and parameters.
   void load(layer_executor&, const transport&) const;

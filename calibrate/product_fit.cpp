@@ -1,0 +1,93 @@
+// The share of the peak that matrix products reach, and the tile and depth of cost/matmul.hpp: tiles and depths are searched, the
+// share follows from the products that compute longer than they move.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "calibrate/fitting.hpp"
+#include "calibrate/predicted.hpp"
+#include "model/error.hpp"
+#include "model/median.hpp"
+
+namespace attnsim {
+namespace {
+
+struct measured_product {
+  matrix_product what;
+  double time = 0;  ///< seconds
+  std::string name;
+};
+
+double relative_error(const device_profile& d, const measured_product& p) {
+  return product_time(d, p.what, product_type::half).value() / p.time - 1;
+}
+
+/// For a profile whose tile and depth are set. A product that only moves says nothing of it.
+double share_of_peak(device_profile d, const std::vector<measured_product>& all) {
+  const double bandwidth = d.memory_bandwidth.value();
+  d.matmul.half = 1;
+  d.memory_bandwidth = attnsim::bandwidth(1e30);
+  std::vector<double> shares;
+  for (const auto& p : all) {
+    const double computing =
+        (product_time(d, p.what, product_type::half) - d.kernel_launch).value();
+    const double rest = p.time - d.kernel_launch.value();
+    const double moving = 2 * (p.what.rows * p.what.inner + p.what.inner * p.what.cols) +
+                          p.what.result_bytes * p.what.rows * p.what.cols;
+    if (rest > 1.2 * moving / (bandwidth * d.memory_efficiency)) shares.push_back(computing / rest);
+  }
+  return shares.empty() ? 0 : median(shares);
+}
+
+double mean_error(const device_profile& d, const std::vector<measured_product>& all) {
+  double sum = 0;
+  for (const auto& p : all) sum += std::abs(relative_error(d, p));
+  return sum / static_cast<double>(all.size());
+}
+
+constexpr std::pair<int, int> tiles[] = {{128, 256}, {128, 128}, {256, 128}, {64, 64}, {16, 16}};
+constexpr double depths[] = {0, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512};
+
+}  // namespace
+
+void fit_products(fitting& f) {
+  std::vector<measured_product> all;
+  f.each<product_point>([&](const auto& p, const auto& m, const auto&) {
+    all.push_back({product_of(p), m.median(), describe(p)});
+  });
+  if (all.size() < 4) return f.kept("matrix products", "not measured");
+  auto& best = f.profile().matmul;
+  double least = std::numeric_limits<double>::infinity();
+  auto tried = f.profile();
+  for (const auto& [rows, cols] : tiles) {
+    for (const double depth : depths) {
+      tried.matmul.rows = rows;
+      tried.matmul.cols = cols;
+      tried.matmul.depth = depth;
+      tried.matmul.half = share_of_peak(tried, all);
+      if (tried.matmul.half <= 0) continue;
+      const double error = mean_error(tried, all);
+      if (error < least) best = tried.matmul, least = error;
+    }
+  }
+  if (best.half > 1) {
+    throw input_error("matrix products", fmt::format("{:.2f} of the peak", best.half),
+                      "expected at most the device's peak");
+  }
+  best.assumed.clear();
+  std::vector<double> errors;
+  for (const auto& p : all) {
+    errors.push_back(std::abs(relative_error(f.profile(), p)));
+    if (errors.back() > 0.3)
+      f.result.outliers.push_back(
+          fmt::format("{}: fitted {:+.0f} % off", p.name, 100 * relative_error(f.profile(), p)));
+  }
+  f.fitted("matmul",
+           fmt::format("{:.3f} of the peak, tiles of {} x {}, depth {:.0f}", best.half, best.rows,
+                       best.cols, best.depth),
+           all.size(), ", residuals " + percent(median(errors)));
+}
+
+}  // namespace attnsim
