@@ -55,12 +55,6 @@ class kernel_fits {
     double time = 0;  ///< without the launch; of few rows with it
   };
 
-  /// What a kernel that splits keys does with them, a law of its own: cost/kernel.hpp.
-  static bool has_few_rows(const kernel_point& p) {
-    constexpr std::int64_t most = 64, longer = 16;
-    return p.pass == pass_kind::forward && p.rows < most && p.cols >= longer * p.rows;
-  }
-
   void require_possible(const kernel_point& p, double time) {
     const auto call = call_of(p);
     const auto rate = operations(call) / seconds(time), peak = f_.profile().peak(call.dtype);

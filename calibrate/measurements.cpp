@@ -244,6 +244,11 @@ product_use parse_product_use(std::string_view text) {
   return find_value(product_uses, text);
 }
 
+bool has_few_rows(const kernel_point& p) {
+  constexpr std::int64_t most = 64, longer = 16;
+  return p.pass == pass_kind::forward && p.rows < most && p.cols >= longer * p.rows;
+}
+
 std::int64_t memory_traffic(const memory_point& p) {
   constexpr int half = 2, single = 4;
   const int bytes = p.operation == "cast"    ? single + half

@@ -39,6 +39,9 @@ struct kernel_point {
   bool operator==(const kernel_point&) const = default;
 };
 
+/// Whether it has few rows against many keys, forward: what kernels that split keys take by a law of its own (cost/kernel.hpp).
+bool has_few_rows(const kernel_point&);
+
 /// merge, accumulate: fp32 from bf16; cast: bf16 from fp32; delta: bf16.
 struct memory_point {
   std::string operation;

@@ -331,7 +331,28 @@ device_tensor local_operations::share_among(const operand& all, const operand& d
   return heads_from(whole(all), first);
 }
 
+/// Of shares of one size, none a copy of another.
+std::optional<local_operations::all_shares> local_operations::shares_at_once(
+    const operand& all, const operand& dealt) const {
+  const int slots = work_.program().slot_count(dealt);
+  const auto room = heads_of_slot(dealt), first = first_head(dealt.what, heads(dealt, 0));
+  for (int slot = 0; slot < slots; ++slot) {
+    const auto own = heads(dealt, slot);
+    if (head_count(dealt.what, own) != room || first_head(dealt.what, own) != first + slot * room)
+      return {};
+  }
+  auto shape = share_shape(dealt, 0);
+  auto apart = share_in(dealt, 0), among = share_among(all, dealt, 0);
+  apart.view.token_stride =
+      std::exchange(apart.view.batch_stride, shape.tokens * apart.view.token_stride);
+  among.view.token_stride = std::exchange(among.view.batch_stride, room * among.view.head_stride);
+  shape.tokens *= std::exchange(shape.batch, slots);
+  return all_shares{shape, apart, among};
+}
+
 void local_operations::deal(stream_id stream, const operand& from, const operand& into) {
+  if (const auto all = shares_at_once(from, into))
+    return device_.cast(stream, all->shape, all->apart, all->among);
   for (int slot = 0; slot < work_.program().slot_count(into); ++slot) {
     device_.cast(stream, share_shape(into, slot), share_in(into, slot),
                  share_among(from, into, slot));
@@ -340,6 +361,8 @@ void local_operations::deal(stream_id stream, const operand& from, const operand
 
 /// Shares that are copies of one key head hold parts of its gradient.
 void local_operations::collect(stream_id stream, const operand& from, const operand& into) {
+  if (const auto all = shares_at_once(into, from))
+    return device_.cast(stream, all->shape, all->among, all->apart);
   const auto first = [&](int slot) { return first_head(into.what, heads(from, slot)); };
   for (int slot = 0; slot < work_.program().slot_count(from); ++slot) {
     const auto target = share_among(into, from, slot);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "kernels/backend.hpp"
@@ -52,6 +53,12 @@ class local_operations {
   kernels::token_shape share_shape(const operand& dealt, int slot) const;
   kernels::device_tensor share_in(const operand& dealt, int slot) const;
   kernels::device_tensor share_among(const operand& all, const operand& dealt, int slot) const;
+  /// All of them in one tensor, whose sequences are the shares and whose tokens those of all sequences.
+  struct all_shares {
+    kernels::token_shape shape;
+    kernels::device_tensor apart, among;
+  };
+  std::optional<all_shares> shares_at_once(const operand& all, const operand& dealt) const;
   kernels::device_tensor whole(const operand&) const;
   /// The operand's rows or columns that a tile names.
   kernels::device_tensor part(const operand&, const tile&) const;

@@ -3,8 +3,9 @@
 // All points are gone through again and again, one sample each time, so that slow changes of the machine, its clocks
 // above all, meet all points alike. All ranks call it together, with the same points.
 //
-//   kernel, memory   warm-up, then calls one behind the other for about a millisecond; before kernels a pause: a device
-//                    at its power limit for long is slower (H200: up to 8 %), and runs of a schedule are short
+//   kernel, memory   tensors as an executor has them (shard.hpp); warm-up, then calls one behind the other for about a
+//                    millisecond; before kernels a pause: a device at its power limit for long is slower (H200: up to 8 %),
+//                    and runs of a schedule are short
 //   transfer         the ranks' devices start together, right behind a short operation of the same channel
 //   overlap          the ranks' hosts start together on idle devices and launch both, as a schedule's start does
 #pragma once

@@ -89,6 +89,7 @@ gpu::~gpu() {
     cudaEventDestroy(e.order);
   }
   release_unused();
+  for (auto* const memory : all_kept_) cudaFree(memory);
   for (const auto& [memory, bytes] : sizes_) cudaFree(memory);
 }
 
@@ -128,6 +129,15 @@ void gpu::copy(stream_id stream, void* destination, const void* source, std::siz
   require(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, at(stream)), "copy");
 }
 
+void* gpu::kept(stream_id stream, std::size_t bytes) {
+  auto& on = streams_.at(static_cast<std::size_t>(stream));
+  if (bytes <= on.kept_bytes) return on.kept;
+  require(cudaMalloc(&on.kept, bytes), "workspace");
+  all_kept_.push_back(on.kept);
+  on.kept_bytes = bytes;
+  return on.kept;
+}
+
 gpu::workspace::workspace(std::size_t bytes, cudaStream_t stream) : stream_(stream) {
   if (bytes > 0) require(cudaMallocAsync(&data_, bytes, stream), "workspace");
 }
@@ -145,7 +155,7 @@ stream_id gpu::create_stream(stream_priority priority) {
   const bool high = priority == stream_priority::high && options_.priorities;
   require(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high ? greatest : least),
           "stream");
-  streams_.push_back({stream, std::make_unique<failure>()});
+  streams_.push_back({.queue = stream, .failed = std::make_unique<failure>()});
   return stream_id(streams_.size() - 1);
 }
 
@@ -243,8 +253,7 @@ void gpu::forward(stream_id stream, const kernels::forward_arguments& a) {
   check(a);
   const auto kernel = to_kernel(a);
   if (options_.kernels == path::automatic && prefers_decode(a.shape)) {
-    const workspace memory(decode_workspace(kernel), at(stream));
-    return decode(kernel, memory.data(), at(stream));
+    return decode(kernel, kept(stream, decode_workspace(kernel)), at(stream));
   }
   cuda::forward(kernel, at(stream), options_.kernels);
 }

@@ -2,7 +2,8 @@
 //
 //   streams    cudaStream_t of its own, not tied to the default stream; high ones have the device's greatest priority
 //   memory     from cudaMalloc, kept for the next allocation of the same size: nothing waits for the device in between
-//   workspace  of backward and of split keys: from the device's memory pool, in stream order; not counted by an executor
+//   workspace  of backward: from the device's memory pool, in stream order; of split keys: kept by each stream; not counted by an
+//              executor
 //   call()     cudaLaunchHostFunc; what it throws comes from the stream's next synchronize(); also from other threads
 //
 // A back end belongs to the thread that made it, whose current device it sets. bf16 and fp16; head_dim as

@@ -36,15 +36,18 @@ struct decode_plan {
   int tiles = 1, splits = 1;
 };
 
-/// As many splits as take the fewest steps one behind the other, a block's beginning and end counted as `overhead` steps.
+/// As many splits as take the fewest steps one behind the other, a block's beginning and end counted as `overhead` steps: of
+/// those that fill one wave of blocks after the other.
 int best_splits(std::int64_t blocks, std::int64_t steps, int slots) {
   constexpr std::int64_t overhead = 3, least = 2, most_waves = 4;
-  std::int64_t best = 1, time = 0;
-  for (std::int64_t splits = 1; splits == 1 || splits * least <= steps; ++splits) {
+  const auto taken = [&](std::int64_t splits) {
     const auto waves = (blocks * splits + slots - 1) / slots;
-    if (splits > 1 && waves > most_waves) break;
-    const auto taken = waves * ((steps + splits - 1) / splits + overhead);
-    if (time == 0 || taken < time) best = splits, time = taken;
+    return waves * ((steps + splits - 1) / splits + overhead);
+  };
+  std::int64_t best = 1;
+  for (std::int64_t wave = 1; wave <= most_waves; ++wave) {
+    const auto splits = std::min(wave * slots / blocks, steps / least);
+    if (splits > 1 && taken(splits) < taken(best)) best = splits;
   }
   return static_cast<int>(best);
 }
@@ -73,10 +76,6 @@ bool is_first_of(const tensor_view<const void>& part, const tensor_view<const vo
          part.token_stride == whole.token_stride && part.head_stride == whole.head_stride;
 }
 
-std::int64_t rows_of(const forward_parameters& p) {
-  return std::int64_t{p.batch} * p.rows * p.heads;
-}
-
 /// A thread block a row: groups of ValueD / 4 threads take turns at the splits.
 template <class T, int ValueD>
 __global__ void combine_run(const __grid_constant__ decode_parameters parameters) {
@@ -86,23 +85,25 @@ __global__ void combine_run(const __grid_constant__ decode_parameters parameters
   constexpr int width = ValueD / 4, most_turns = 1024 / width;
   __shared__ float4 sums[most_turns][width];
   const forward_parameters& p = parameters.block;
-  const std::int64_t row = blockIdx.x, rows = std::int64_t{p.batch} * p.rows * p.heads;
+  const std::int64_t row = blockIdx.x, rows = rows_of(p);
+  const float* const ls = parameters.found_l + row * parameters.splits;
   const int lane = threadIdx.x % 32, turn = threadIdx.x / width, turns = blockDim.x / width;
   const int d = threadIdx.x % width;
 
   float high = -INFINITY, total = 0;
-  for (int s = lane; s < parameters.splits; s += 32)
-    high = fmaxf(high, parameters.found_l[s * rows + row]);
+#pragma unroll 8
+  for (int s = lane; s < parameters.splits; s += 32) high = fmaxf(high, ls[s]);
   for (int step = 16; step > 0; step /= 2) high = fmaxf(high, __shfl_xor_sync(~0u, high, step));
-  for (int s = lane; s < parameters.splits && high > -INFINITY; s += 32)
-    total += __expf(parameters.found_l[s * rows + row] - high);
+  const float shift = high == -INFINITY ? 0.f : high;
+#pragma unroll 8
+  for (int s = lane; s < parameters.splits; s += 32) total += __expf(ls[s] - shift);
   for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(~0u, total, step);
   const float l = total > 0 ? high + logf(total) : -INFINITY;
 
   float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 4
+#pragma unroll 8
   for (int s = turn; s < parameters.splits; s += turns) {
-    const float weight = total > 0 ? __expf(parameters.found_l[s * rows + row] - l) : 0.f;
+    const float weight = total > 0 ? __expf(ls[s] - l) : 0.f;
     const float4 x =
         *reinterpret_cast<const float4*>(parameters.found + (s * rows + row) * ValueD + 4 * d);
     sum.x += weight * x.x, sum.y += weight * x.y, sum.z += weight * x.z, sum.w += weight * x.w;

@@ -19,6 +19,10 @@ struct decode_parameters {
   float* found_l;
 };
 
+__host__ __device__ inline std::int64_t rows_of(const forward_parameters& p) {
+  return std::int64_t{p.batch} * p.rows * p.heads;
+}
+
 /// A kernel and how it is launched.
 struct decode_entry {
   void (*run)(decode_parameters) = nullptr;
@@ -221,23 +225,22 @@ __global__ void __launch_bounds__(128)
     for (int e = 0; e < 8; ++e) x[e] *= inverse;
     const int at_token = (first + row) / group, head = kv_head * group + (first + row) % group;
     const float l = total > 0 ? high * p.scale + logf(total) : -INFINITY;
-    const std::int64_t place =
-        ((std::int64_t{split} * p.batch + batch) * p.rows + at_token) * p.heads + head;
+    const std::int64_t place = (std::int64_t{batch} * p.rows + at_token) * p.heads + head;
     if (d == 0) {
       if (last)
         *at<float>(p.l, p.l_stride, batch, at_token, head) = l;
       else
-        parameters.found_l[place] = l;
+        parameters.found_l[place * parameters.splits + split] = l;
     }
     if (last && !p.fp32_output) {
       *reinterpret_cast<uint4*>(at<T>(p.o, p.o_stride, batch, at_token, head) + d) = make_uint4(
           pack<T>(x[0], x[1]), pack<T>(x[2], x[3]), pack<T>(x[4], x[5]), pack<T>(x[6], x[7]));
       continue;
     }
-    float4* const to =
-        reinterpret_cast<float4*>((last ? at<float>(p.o, p.o_stride, batch, at_token, head)
-                                        : parameters.found + place * ValueD) +
-                                  d);
+    float4* const to = reinterpret_cast<float4*>(
+        (last ? at<float>(p.o, p.o_stride, batch, at_token, head)
+              : parameters.found + (split * rows_of(p) + place) * ValueD) +
+        d);
     to[0] = make_float4(x[0], x[1], x[2], x[3]);
     to[1] = make_float4(x[4], x[5], x[6], x[7]);
   }

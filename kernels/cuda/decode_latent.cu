@@ -154,8 +154,8 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   const bool last = parameters.splits == 1;
   const auto place_of = [&](int row) {
-    return ((std::int64_t{split} * p.batch + batch) * p.rows + (first + row) / group) * p.heads +
-           kv_head * group + (first + row) % group;
+    return (std::int64_t{batch} * p.rows + (first + row) / group) * p.heads + kv_head * group +
+           (first + row) % group;
   };
   if (half == 0 && lane % 4 == 0) {
 #pragma unroll
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(threads)
         *at<float>(p.l, p.l_stride, batch, (first + row) / group,
                    kv_head * group + (first + row) % group) = l;
       else
-        parameters.found_l[place_of(row)] = l;
+        parameters.found_l[place_of(row) * parameters.splits + split] = l;
     }
   }
 #pragma unroll
@@ -188,9 +188,10 @@ __global__ void __launch_bounds__(threads)
               pack<T>(o[r][4 * i + 2 * e] * inverse, o[r][4 * i + 2 * e + 1] * inverse);
         continue;
       }
-      float* const to = (last ? at<float>(p.o, p.o_stride, batch, at_token, head)
-                              : parameters.found + place_of(row) * value_dim) +
-                        column;
+      float* const to =
+          (last ? at<float>(p.o, p.o_stride, batch, at_token, head)
+                : parameters.found + (split * rows_of(p) + place_of(row)) * value_dim) +
+          column;
 #pragma unroll
       for (int i = 0; i < columns / 8; ++i)
         *reinterpret_cast<float2*>(to + 8 * i) =

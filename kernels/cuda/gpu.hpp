@@ -101,12 +101,18 @@ class gpu : public backend {
   struct queue_state {
     cudaStream_t queue;
     std::unique_ptr<failure> failed;
+    void* kept = nullptr;
+    std::size_t kept_bytes = 0;
   };
   /// In a capture one event cannot both tie streams together and be timed at the launch.
   struct marker {
     cudaEvent_t timed, order;
   };
   struct call_state;
+
+  /// Device memory that a stream's operations leave what they found in, one after the other. Asking the pool each time takes longer
+  /// than launching a kernel. What was too small stays, for graphs that know it.
+  void* kept(stream_id stream, std::size_t bytes);
 
   static void run_call(void* state);
   void release_unused();
@@ -118,6 +124,7 @@ class gpu : public backend {
   std::vector<event_id> unused_events_;
   bool capturing_ = false;
   std::vector<cudaGraphExec_t> graphs_;
+  std::vector<void*> all_kept_;
   std::unordered_map<void*, std::size_t> sizes_;
   std::multimap<std::size_t, void*> unused_memory_;
   std::unique_ptr<products> products_;  ///< from the first one on

@@ -125,6 +125,13 @@ TEST(measurements, refuse_what_is_wrong) {
   EXPECT_EQ(error_of("\"rows\":512", "\"rows\":8E8881"), ": expected numbers that a double holds");
 }
 
+TEST(has_few_rows, forward_below_64_and_16_times_as_many_keys) {
+  EXPECT_TRUE(has_few_rows({.rows = 63, .cols = 1008}));
+  EXPECT_FALSE(has_few_rows({.rows = 63, .cols = 1007}));
+  EXPECT_FALSE(has_few_rows({.rows = 64, .cols = 65536}));
+  EXPECT_FALSE(has_few_rows({.pass = pass_kind::backward, .rows = 1, .cols = 65536}));
+}
+
 TEST(part_of, by_what_is_moved) {
   EXPECT_EQ(part_of(kernel_point{}), "kernels");
   EXPECT_EQ(part_of(memory_point{}), "memory");
