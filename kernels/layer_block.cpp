@@ -9,12 +9,12 @@
 namespace attnsim::kernels {
 namespace {
 
-struct named_size {
+struct sized {
   std::string_view name;
   std::int64_t value;
 };
 
-void require_sizes(std::string_view operation, std::initializer_list<named_size> sizes) {
+void require_sizes(std::string_view operation, std::initializer_list<sized> sizes) {
   for (const auto& [name, value] : sizes) {
     if (value < 1)
       throw std::invalid_argument(
