@@ -243,17 +243,24 @@ void use_time(step_answer& a, const step_run& run, const transformer& t, const c
                   *most / time};
 }
 
-/// By the profile's stated uncertainties: of attention as predicted, of all else by its kind.
-void use_interval(step_answer& a, const cluster& c) {
+/// Below and above the sum of the parts, by the profile's stated uncertainties: of attention as predicted, of all else by its kind.
+std::pair<seconds, seconds> doubts_of(const part_times& parts, const prediction& attention,
+                                      const cluster& c) {
   const auto& u = c.device.uncertainty;
-  const double computed = a.part(step_part::products) + a.part(step_part::elementwise) +
-                          a.part(step_part::optimizer) + a.part(step_part::bubble);
-  const double moved =
-      a.part(step_part::tensor) + a.part(step_part::expert) + a.part(step_part::data);
-  const double doubt = computed * u.compute + moved * u.communication;
-  const double attention = a.part(step_part::attention);
-  a.low = a.time - seconds(doubt + attention * (1 - a.attention.low / a.attention.time));
-  a.high = a.time + seconds(doubt + attention * (a.attention.high / a.attention.time - 1));
+  const auto part = [&](step_part p) { return parts[static_cast<std::size_t>(p)]; };
+  const double computed = part(step_part::products) + part(step_part::elementwise) +
+                          part(step_part::optimizer) + part(step_part::bubble);
+  const double moved = part(step_part::tensor) + part(step_part::expert) + part(step_part::data);
+  const double others = computed * u.compute + moved * u.communication;
+  const double attended = part(step_part::attention);
+  return {seconds(others + attended * (1 - attention.low / attention.time)),
+          seconds(others + attended * (attention.high / attention.time - 1))};
+}
+
+void use_interval(step_answer& a, const cluster& c) {
+  const auto [below, above] = doubts_of(a.parts, a.attention, c);
+  a.low = a.time - below;
+  a.high = a.time + above;
 }
 
 void add_warnings(step_answer& a, const cluster& c) {
@@ -338,12 +345,18 @@ layer_answer layer_of(const step_question& q, const cluster& c, const transforme
   const auto attended = attention_of(q, cut, t, known);
   const bool sharded = sharding_of(q) == sharding::parameters;
   const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
-  return {.setting = setting,
-          .shard = sharding_of(q),
-          .attention = *attended.full,
-          .forward = costs.layers(pass_kind::forward, {.others = 1}, {.gathers = sharded}),
-          .backward = costs.layers(pass_kind::backward, {.others = 1},
-                                   {.gathers = sharded, .reduces = sharded})};
+  layer_answer a{.setting = setting,
+                 .shard = sharding_of(q),
+                 .attention = *attended.full,
+                 .forward = costs.layers(pass_kind::forward, {.others = 1}, {.gathers = sharded}),
+                 .backward = costs.layers(pass_kind::backward, {.others = 1},
+                                          {.gathers = sharded, .reduces = sharded})};
+  const auto both = a.forward + a.backward;
+  const auto [below, above] = doubts_of(both, a.attention, c);
+  a.time = seconds(sum_of(both));
+  a.low = a.time - below;
+  a.high = a.time + above;
+  return a;
 }
 
 double attention_seconds(const step_question& q, const transformer& t, known_parts& known) {

@@ -84,6 +84,7 @@ struct layer_answer {
   sharding shard = sharding::none;
   prediction attention;
   part_times forward{}, backward{};
+  seconds time, low, high;  ///< of both; the interval as a step has it
 };
 layer_answer layer_of(const step_question&, const cluster&, const transformer&, known_parts&);
 

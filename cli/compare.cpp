@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ask/step.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/measured_files.hpp"
@@ -59,7 +60,18 @@ class comparison {
     }
   }
 
+  void add_layer(const cluster& c, const recorded_case& measured) {
+    const auto flags = read_case(measured.where, measured.line, {.of_layer = true});
+    auto question = layer_question(flags, measured.setting.kernel, c);
+    question.base.ranks = c.devices();
+    ask::known_parts known(c);
+    const auto p = ask::layer_of(question, c, read_transformer(question.model), known);
+    points_.push_back({"layers", fmt::format("{}: {}", c.name, measured.line), p.time, p.low,
+                       p.high, measured.time()});
+  }
+
   void add(const cluster& c, const recorded_case& measured) {
+    if (measured.of_layer) return add_layer(c, measured);
     const auto flags = read_case(measured.where, measured.line);
     const auto run = run_of(flags, measured.setting, c, c.devices());
     const auto p = predict(c, run.problem, run.chosen, c.devices(), run.pass);
@@ -102,7 +114,7 @@ void run(const compare_flags& flags) {
 void add_compare(CLI::App& app) {
   auto flags = std::make_shared<compare_flags>();
   auto* command = app.add_subcommand(
-      "compare", "predictions against measurements, from kernels to whole schedules");
+      "compare", "predictions against measurements, from kernels to whole schedules and layers");
   command->add_option("CLUSTER", flags->cluster, "what predicts: a shipped name or a file")
       ->required();
   command

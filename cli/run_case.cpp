@@ -95,6 +95,26 @@ measured_run run_of(const case_flags& flags, const run_setting& setting, const c
           flags.question.pass};
 }
 
+ask::step_question layer_question(const case_flags& flags, const std::string& profile_kernel,
+                                  const cluster& c) {
+  for (const auto& f : ask::fields()) {
+    const auto text = f.write(flags.question);
+    if (!text.empty() && ask::find_step_field(f.name) == nullptr)
+      throw input_error("--" + std::string(f.name), text, "expected without --scope layer");
+  }
+  if (flags.question.dtype != data_type::bf16)
+    throw input_error("--dtype", std::string(name_of(flags.question.dtype)),
+                      "expected bf16 with --scope layer");
+  auto q = flags.step;
+  q.base = flags.question;
+  q.base.kernel = nearest_kernel(c.device, profile_kernel);
+  q.model = flags.question.model;
+  q.base.model.clear();
+  q.tensor = flags.question.tensor_parallel;
+  q.base.tensor_parallel = {};
+  return q;
+}
+
 std::string problem_of(const case_flags& flags) {
   return fmt::format("{} kernel={}{}", ask::written(flags.question, {"schedule", "grid"}),
                      flags.kernel, flags.graph ? " cuda-graph" : "");
@@ -124,7 +144,10 @@ std::vector<recorded_case> read_recorded_cases(const formats::source& file) {
       throw input_error(where, line.substr(0, 60), "expected an object with a case");
     if (!run.contains("durations_s")) continue;  // infeasible or failed
     try {
-      cases.push_back({where, run["case"].get<std::string>(), setting_of(where, run)});
+      cases.push_back({.where = where,
+                       .line = run["case"].get<std::string>(),
+                       .setting = setting_of(where, run),
+                       .of_layer = run.value("schema", "") == layer_schema});
       cases.back().durations = run["durations_s"].get<decltype(recorded_case::durations)>();
     } catch (const nlohmann::json::exception&) {
       throw input_error(where, line.substr(0, 60),

@@ -45,6 +45,13 @@ struct measured_run {
 };
 measured_run run_of(const case_flags&, const run_setting&, const cluster&, int ranks);
 
+/// What a layer's run was asked to do, but for its ranks. Throws input_error for fields that a layer does not have.
+ask::step_question layer_question(const case_flags&, const std::string& profile_kernel,
+                                  const cluster&);
+
+/// Of what attnsim validate --scope layer writes.
+inline constexpr auto layer_schema = "attnsim.layer_validation.1";
+
 /// The problem of a case as text, whatever the schedule and grid.
 std::string problem_of(const case_flags&);
 
@@ -53,6 +60,7 @@ struct recorded_case {
   std::string where;  ///< FILE:LINE of the first
   std::string line;
   run_setting setting;
+  bool of_layer = false;
   std::map<std::string, std::vector<double>> durations;  ///< seconds, by pass
 
   void add(const recorded_case& again);

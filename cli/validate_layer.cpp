@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/predicted.hpp"
 #include "cli/exit.hpp"
 #include "cli/numbers.hpp"
 #include "cli/validate_flags.hpp"
@@ -16,32 +15,13 @@ using nlohmann::ordered_json;
 using validate::layer_validation;
 using validate::part_time;
 
-ask::step_question question_of(const validate_flags& flags, const cluster& c) {
-  for (const auto& f : ask::fields()) {
-    const auto text = f.write(flags.run.question);
-    if (!text.empty() && ask::find_step_field(f.name) == nullptr)
-      throw input_error("--" + std::string(f.name), text, "expected without --scope layer");
-  }
-  if (flags.run.question.dtype != data_type::bf16)
-    throw input_error("--dtype", std::string(name_of(flags.run.question.dtype)),
-                      "expected bf16 with --scope layer");
-  auto q = flags.run.step;
-  q.base = flags.run.question;
-  q.base.cluster = flags.cluster.cluster;
-  q.base.overrides = flags.cluster.overrides;
-  q.base.ranks = flags.cluster.ranks;
-  q.base.kernel = nearest_kernel(c.device, kernels::find_backend(flags.run.kernel).profile_kernel);
-  q.model = flags.run.question.model;
-  q.base.model.clear();
-  q.tensor = flags.run.question.tensor_parallel;
-  q.base.tensor_parallel = {};
-  return q;
-}
-
 layer_validation validated(const validate_flags& flags, const cluster& c,
                            validate::transport* through) {
+  auto question =
+      layer_question(flags.run, kernels::find_backend(flags.run.kernel).profile_kernel, c);
+  question.base.ranks = ask::ranks_of(flags.cluster, c);
   const validate::layer_request request{.on = c,
-                                        .question = question_of(flags, c),
+                                        .question = question,
                                         .kernel = flags.run.kernel,
                                         .transport = flags.transport,
                                         .checks = !flags.times_only,
@@ -67,7 +47,7 @@ ordered_json numerics_of(const layer_validation& v) {
 }
 
 ordered_json to_json(const layer_validation& v) {
-  ordered_json all{{"schema", "attnsim.layer_validation.1"},
+  ordered_json all{{"schema", layer_schema},
                    {"numerics", numerics_of(v)},
                    {"predicted_s", v.total.predicted.value()},
                    {"measured_s", v.total.measured.value()},
@@ -79,7 +59,6 @@ ordered_json to_json(const layer_validation& v) {
     for (const auto& part : p.parts) pass["parts"].push_back(to_json(part));
     for (const auto& op : p.operations)
       pass["operations"].push_back({{"name", op.name}, {"measured_s", op.measured.value()}});
-    for (const auto duration : p.durations) pass["durations_s"].push_back(duration.value());
     all["passes"].push_back(std::move(pass));
   }
   return all;
@@ -163,7 +142,12 @@ bool run_layer_case(const validate_flags& flags, const cluster& c, validate::tra
                     ordered_json& result) {
   const auto v = validated(flags, c, &through);
   result["kernel"] = kernels::find_backend(flags.run.kernel).profile_kernel;
+  result["start"] = name_of(run_start::in_sequence);
   result.update(to_json(v));
+  for (const auto& p : v.passes) {
+    for (const auto duration : p.durations)
+      result["durations_s"][std::string(name_of(p.pass))].push_back(duration.value());
+  }
   return v.passed();
 }
 

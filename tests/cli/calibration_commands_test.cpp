@@ -77,6 +77,19 @@ TEST_F(calibration_commands, runs_of_one_case_count_together) {
   EXPECT_THAT(rows, HasSubstr(",2000,"));
 }
 
+TEST_F(calibration_commands, layers_that_ran_are_compared) {
+  const nlohmann::json run{{"schema", "attnsim.layer_validation.1"},
+                           {"case", "--model llama3-8b --seq 8K --tp 2"},
+                           {"kernel", "attnsim-cuda"},
+                           {"start", "in-sequence"},
+                           {"durations_s", {{"forward", {1.0, 3.0, 2.0}}, {"backward", {5.0}}}}};
+  const auto r = run_program("compare tests/gpu/two-h100.yaml " +
+                             write("runs.jsonl", run.dump() + "\n") + " --format csv");
+  ASSERT_EQ(r.exit_code, 0) << r.messages;
+  EXPECT_THAT(r.output, HasSubstr("\nlayers,two-h100: --model llama3-8b --seq 8K --tp 2,"));
+  EXPECT_THAT(r.output, HasSubstr(",7e+06,"));  // medians of both passes, in us
+}
+
 /// attention2d on one column is allgather: which of the two is faster is chance. The ring is predicted to be faster.
 TEST_F(calibration_commands, one_program_under_two_names_is_one_contestant) {
   const auto named_right = [&](double allgather, double attention2d, double ring) {
