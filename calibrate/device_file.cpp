@@ -126,6 +126,7 @@ std::string text(const transport_profile& t) {
   if (t.collective_shared_efficiency > 0)
     result += fmt::format(", collective_shared_efficiency: {:.4g}", t.collective_shared_efficiency);
   if (t.message_share < 1) result += fmt::format(", message_share: {:.4g}", t.message_share);
+  if (t.share_spread > 0) result += fmt::format(", share_spread: {:.4g}", t.share_spread);
   if (t.channel_bandwidth > bandwidth())
     result += fmt::format(", channel_bandwidth: {}", text(t.channel_bandwidth));
   if (t.slowdown > 0) result += fmt::format(", slowdown: {:.4g}", t.slowdown);
@@ -165,6 +166,7 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
       d.multiprocessors, d.roofline_efficiency, text(d.kernel_launch), d.communication_slowdown,
       text(d.idle_start.launch), text(d.idle_start.launch_communication),
       text(d.idle_start.graph_launch));
+  if (d.queues > 0) result += fmt::format("queues: {}\n", d.queues);
   if (d.uncertainty.compute > 0 && d.uncertainty.communication > 0) {
     const auto memory =
         d.uncertainty.memory > 0 ? fmt::format("memory: {:.3g}, ", d.uncertainty.memory) : "";

@@ -1,4 +1,4 @@
-"""What programs that make figures share: text between a page's marks, the profile of a slice of a card."""
+"""What programs that make figures share: text between a page's marks, the profile of a slice of a card, speedups over a ring."""
 
 import re
 from pathlib import Path
@@ -14,8 +14,24 @@ def with_made(text, mark, made):
     return changed
 
 
-def slice_profile(card, multiprocessors):
-    """The card's shipped profile with so many multiprocessors, and two channels."""
+def slice_profile(card, multiprocessors, queues=0, share_spread=0.0):
+    """The card's shipped profile with so many multiprocessors, two channels, and what a slice and its network have else."""
     text = (ROOT / "topologies/devices" / f"{card}.yaml").read_text()
-    text = re.sub(r"(?m)^multiprocessors: \d+", f"multiprocessors: {multiprocessors}", text)
+    own = f"multiprocessors: {multiprocessors}" + (f"\nqueues: {queues}" if queues else "")
+    text = re.sub(r"(?m)^multiprocessors: \d+", own, text)
+    if share_spread:
+        text = re.sub(r"(?m)^(  network: \{)", rf"\1share_spread: {share_spread}, ", text)
     return re.sub(r"channels: \d+", "channels: 2", text)
+
+
+def speedups(points, case):
+    """(measured, predicted) times as fast as a ring by (Gb/s, schedule), of 16 slices on a star that ran the case; points are
+    (what, predicted time, measured time)."""
+    times = {}
+    for what, predicted, measured in points:
+        found = re.fullmatch(rf"slices-star-16-([\d.]+): .*{case} --kernel cuda --schedule (\S+).*", what)
+        if found and "cuda-graph" not in what:
+            times[float(found[1]), found[2]] = (measured, predicted)
+    rates = sorted({rate for rate, _ in times if (rate, "ring") in times})
+    return {(rate, schedule): tuple(ring / own for ring, own in zip(times[rate, "ring"], both))
+            for rate in rates for (other, schedule), both in times.items() if other == rate}

@@ -117,7 +117,18 @@ class rank_run {
     for (std::uint32_t other = 0; other < rules_.streams(); ++other) {
       if (state_.streams[other].completed < op.needs[other]) return nullptr;
     }
-    return &op;
+    return rules_.programs.queues > 0 && queues_behind_another(s, op) ? nullptr : &op;
+  }
+
+  /// One that was launched before it into the same hardware queue has not ended.
+  bool queues_behind_another(std::uint32_t s, const stream_operation& op) const {
+    const auto queues = rules_.programs.queues;
+    for (std::uint32_t other = s % queues; other < rules_.streams(); other += queues) {
+      const auto& program = rules_.programs.streams[other];
+      const auto completed = state_.streams[other].completed;
+      if (completed < program.size() && program[completed].operation < op.operation) return true;
+    }
+    return false;
   }
 
   /// The host has not come to it, and waits for something before it.

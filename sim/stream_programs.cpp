@@ -24,6 +24,9 @@ double bytes_of(const placed_schedule& i, std::size_t op, int pattern) {
 
 stream_programs::stream_programs(const placed_schedule& i) : streams(i.program().streams.size()) {
   if (streams.size() > most_streams) throw std::logic_error("a schedule has at most 8 streams");
+  // The branches of a graph have no streams to share.
+  if (i.chosen().start != run_start::idle_graph)
+    queues = static_cast<std::uint32_t>(i.on().device.queues);
   const auto& program = i.program().program;
   for (std::size_t number = 0; number < program.size(); ++number) {
     const auto& op = program[number];

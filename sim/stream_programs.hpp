@@ -32,6 +32,7 @@ struct lane {
 struct stream_programs {
   std::vector<std::vector<stream_operation>> streams;
   std::vector<lane> lanes;
+  std::uint32_t queues = 0;  ///< streams are dealt out to them in turn; 0: one each
 
   /// Throws std::logic_error for a schedule of more than `most_streams` streams.
   explicit stream_programs(const placed_schedule&);

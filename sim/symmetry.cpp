@@ -105,7 +105,9 @@ class refinement {
     for (std::size_t p = 0; p < flows_.size(); ++p) {
       for (int f = 0; f < communication().flows(static_cast<int>(p)); ++f) {
         const auto form = communication().form(static_cast<int>(p), f);
-        flows_[p].push_back(mix(mix(p, bits(form.latency.fixed.value())), bits(form.rate_limit)));
+        flows_[p].push_back(
+            mix(mix(mix(p, bits(form.latency.fixed.value())), bits(form.rate_limit)),
+                bits(form.share)));
       }
     }
   }
@@ -206,10 +208,12 @@ void sum_uses(const placed_schedule& i, symmetry& s) {
     uses.resize(s.flow_of_class[static_cast<std::size_t>(p)].size());
     std::vector<std::unordered_map<int, double>> weights(uses.size());
     for (int f = 0; f < t.flows(p); ++f) {
-      for (const auto& use : t.form(p, f).uses) {
+      const auto form = t.form(p, f);
+      for (const auto& use : form.uses) {
         const int c = s.link_class[use.link];
         if (s.link_of_class[static_cast<std::size_t>(c)] == use.link) {
-          weights[static_cast<std::size_t>(classes[static_cast<std::size_t>(f)])][c] += use.weight;
+          weights[static_cast<std::size_t>(classes[static_cast<std::size_t>(f)])][c] +=
+              use.weight * form.share;
         }
       }
     }

@@ -70,7 +70,8 @@ void traffic::add_flow(const lane& l, std::size_t flow_class) {
          .first_member = static_cast<std::uint32_t>(members_.size())};
   const auto form = placed_.communication().form(l.pattern, representative);
   f.latency = form.latency;
-  f.rate_limit = form.rate_limit;
+  f.share = form.share;
+  f.rate_limit = form.rate_limit / form.share;
   for (const int member : placed_.communication().members(l.pattern, representative)) {
     members_.push_back(
         static_cast<std::uint32_t>(symmetry_.rank_class[static_cast<std::size_t>(member)]));
@@ -100,7 +101,7 @@ void traffic::arrive(picoseconds now, flow_number number, double bytes) {
   flow& f = flows_[number];
   if (--f.missing > 0) return;
   f.missing = f.members;
-  f.bytes = bytes;
+  f.bytes = bytes / f.share;
   const route& r = routes_[f.route];
   const auto begin = later(now, to_picoseconds(f.latency.of(bytes).value()));
   if (r.is_private && r.flows == 1) {

@@ -66,6 +66,7 @@ class traffic {
     std::uint32_t members = 0;
     std::uint32_t missing = 0;  // members that have not arrived
     flow_latency latency;
+    double share = 1;  ///< what it moves and its limit are counted as an even flow's
     double rate_limit = unlimited;
     double bytes = 0;
   };

@@ -105,6 +105,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
                    "shared_efficiency",
                    "collective_shared_efficiency",
                    "message_share",
+                   "share_spread",
                    "latency",
                    "collective_latency",
                    "step_latency",
@@ -133,6 +134,9 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
   if (node.has("collective_shared_efficiency"))
     transport.collective_shared_efficiency = read_share(node, "collective_shared_efficiency", 1);
   transport.message_share = read_share(node, "message_share", 1);
+  transport.share_spread = node.get<double>("share_spread", 0);
+  if (!(transport.share_spread >= 0 && transport.share_spread <= 2))
+    node.fail("share_spread", "expected a standard deviation from 0 to 2");
   transport.latency = node.get<seconds>("latency", {});
   transport.collective_latency = node.get<seconds>("collective_latency", {});
   transport.step_latency = node.get<seconds>("step_latency", {});
@@ -479,7 +483,7 @@ void require_peak(const device_profile& device, data_type type) {
 device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
-                   "kernel_launch", "communication_slowdown", "idle_start", "uncertainty",
+                   "kernel_launch", "queues", "communication_slowdown", "idle_start", "uncertainty",
                    "transports", "kernels", "matmul"});
   device_profile device;
   device.name = root.get<std::string>("name");
@@ -490,6 +494,7 @@ device_profile read_device(const config_node& root) {
   device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);
   device.roofline_efficiency = read_share(root, "roofline_efficiency", 1);
   device.kernel_launch = root.get<seconds>("kernel_launch", {});
+  if (root.has("queues")) device.queues = root.get_within("queues", 1, 128);
   device.communication_slowdown = read_factor(root, "communication_slowdown");
   if (root.has("idle_start")) device.idle_start = read_idle_start(root.at("idle_start"));
   if (root.has("uncertainty")) device.uncertainty = read_uncertainty(root.at("uncertainty"));

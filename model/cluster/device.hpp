@@ -163,6 +163,9 @@ struct transport_profile {
   /// What one of two messages that a rank sends together (K and V, O and its log-sum-exp) gets of their rate: they divide
   /// the channels' warps, and a long one keeps its part when a short one has ended.
   double message_share = 1;
+  /// TCP divides a link unevenly between the connections on it: standard deviation of the logarithm of a send/recv's share.
+  /// Exchanges of a rank with several peers at once get in step with none of them; those with one peer lose nothing.
+  double share_spread = 0;
   seconds latency;             ///< one send/recv or all-to-all, beyond the links' own latency
   seconds collective_latency;  ///< fixed cost of one other collective
   seconds step_latency;  ///< cost of one step of a ring collective, beyond the links' own latency
@@ -232,6 +235,9 @@ struct device_profile {
   double roofline_efficiency = 1;  ///< share of the peak assumed where no kernel table applies
   int multiprocessors = 0;
   seconds kernel_launch;  ///< gap that one kernel call costs on its stream
+  /// Of a process, in hardware (CUDA_DEVICE_MAX_CONNECTIONS); its streams are dealt out to them in turn. An operation waits for
+  /// all that were launched before it into the same one. 0: as many as streams.
+  int queues = 0;
   double communication_slowdown =
       1;  ///< factor on a kernel's time while communication runs beside it
   transport_profile transports[4];  ///< by link_kind
@@ -285,11 +291,12 @@ void require_peak(const device_profile&, data_type);
 ///   multiprocessors: 132
 ///   roofline_efficiency: 0.6
 ///   kernel_launch: 4 us
+///   queues: 8
 ///   communication_slowdown: 1.1
 ///   idle_start: {launch: 6 us, launch_communication: 60 us, graph_launch: 20 us}
 ///   uncertainty: {compute: 0.1, communication: 0.25, sustained: 0.08, memory: 0.2}
 ///   transports:
-///     nvlink: {basis: measured, efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
+///     nvlink: {basis: measured, efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, share_spread: 0.2, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1,
 ///              pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
 ///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none

@@ -12,7 +12,8 @@ constexpr double never = std::numeric_limits<double>::infinity();
 struct flow_time {
   flow_latency latency;
   double per_byte = 0;
-  std::vector<link_id> slowest;  ///< sorted
+  std::vector<link_id> slowest;   ///< sorted
+  double sent = 1, received = 1;  ///< shares of what it sends and receives
 };
 
 /// A rank's communication in one pattern: the slower of what it sends and receives.
@@ -37,6 +38,10 @@ flow_time time_of(const placed_schedule& i, int pattern, int rank) {
     if (per_byte(use) >= t.per_byte * (1 - 1e-9)) t.slowest.push_back(use.link);
   }
   std::sort(t.slowest.begin(), t.slowest.end());
+  if (const int flow = communication.sent(pattern, rank); flow >= 0)
+    t.sent = communication.form(pattern, flow).share;
+  if (const int flow = communication.received(pattern, rank); flow >= 0)
+    t.received = communication.form(pattern, flow).share;
   return t;
 }
 
@@ -130,7 +135,19 @@ class one_rank {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i].completed < needs[i]) return false;
     }
-    return true;
+    return !queues_behind_another(op);
+  }
+
+  /// As sim/rank_run.hpp has it.
+  bool queues_behind_another(std::size_t op) const {
+    const auto queues = static_cast<std::size_t>(placed_.on().device.queues);
+    if (queues == 0 || placed_.chosen().start == run_start::idle_graph) return false;
+    const auto own = static_cast<std::size_t>(placed_.program().program[op].stream);
+    for (std::size_t i = own % queues; i < streams_.size(); i += queues) {
+      const auto& s = streams_[i];
+      if (s.completed < s.operations.size() && s.operations[s.completed] < op) return true;
+    }
+    return false;
   }
 
   void start(stream& s, std::size_t op) {
@@ -150,12 +167,17 @@ class one_rank {
     if (!s.busy) ++s.completed;
   }
 
-  /// Transfers in progress that have a slowest link in common with this one, itself included.
-  int sharers(const stream& s) const {
+  /// How many times as long a transfer takes beside those in progress that have a slowest link in common with it: the later of
+  /// what it sends and receives.
+  double sharers(const stream& s) const {
     const auto first = s.pattern * times_.size();
-    return static_cast<int>(std::count_if(
-        streams_.begin(), streams_.end(),
-        [&](const stream& other) { return other.moves() && share_[first + other.pattern]; }));
+    double sent = 0, received = 0;
+    for (const auto& other : streams_) {
+      if (!other.moves() || !share_[first + other.pattern]) continue;
+      sent += times_[other.pattern].sent;
+      received += times_[other.pattern].received;
+    }
+    return std::max(sent / times_[s.pattern].sent, received / times_[s.pattern].received);
   }
 
   double time_to_next() {

@@ -1,6 +1,8 @@
 #include "model/cost/transfer.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 namespace attnsim {
@@ -9,6 +11,26 @@ namespace {
 /// All-gathers and reduce-scatters go round the same rings.
 op_kind alike(op_kind kind) {
   return kind == op_kind::reduce_scatter ? op_kind::all_gather : kind;
+}
+
+/// Of a normal distribution of deviation 1, one for each seed: the sum of twelve splitmix64 draws from 0 to 1, less 6.
+double drawn(std::uint64_t seed) {
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) {
+    std::uint64_t x = (seed += 0x9e3779b97f4a7c15ull);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    sum += static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+  }
+  return sum;
+}
+
+/// Of the connections from one rank to another; the same on every run.
+double uneven_share(const transport_profile& t, int sender, int receiver) {
+  if (t.share_spread == 0) return 1;
+  const auto ends =
+      (static_cast<std::uint64_t>(sender) << 32) + static_cast<std::uint64_t>(receiver);
+  return std::exp(t.share_spread * drawn(ends));
 }
 
 /// Works one pattern out.
@@ -76,6 +98,7 @@ class pattern_builder {
     result_.sent[static_cast<std::size_t>(sender)] = next_flow();
     result_.received[static_cast<std::size_t>(receiver)] = next_flow();
     add_flow({sender, receiver}, message);
+    result_.flows.back().share = uneven_share(transport, sender, receiver);
   }
 
   void add_group(const std::vector<int>& group, const collective_flow& flow) {
@@ -155,7 +178,7 @@ flow_form transfers::form(int pattern, int flow) const {
   const auto& p = at(pattern);
   const auto& f = p.flows[static_cast<std::size_t>(flow)];
   return {std::span(p.uses).subspan(f.first_use, f.last_use - f.first_use), f.latency, f.transport,
-          f.rate_limit};
+          f.rate_limit, f.share};
 }
 
 }  // namespace attnsim

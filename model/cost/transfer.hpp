@@ -27,6 +27,7 @@ struct flow_form {
   flow_latency latency;
   link_kind transport = link_kind::nvlink;
   double rate_limit = std::numeric_limits<double>::infinity();
+  double share = 1;  ///< of a link, for that of an even flow (device.hpp, share_spread)
 };
 
 /// All flows of one pattern, numbered.
@@ -36,6 +37,7 @@ struct communication_pattern {
     flow_latency latency;
     link_kind transport = link_kind::nvlink;
     double rate_limit = 0;
+    double share = 1;
   };
 
   std::vector<int> sent, received;  ///< by rank: its flow, or -1

@@ -11,6 +11,13 @@ PROGRAM: attnsim with CUDA and NCCL; HOSTS: attnsim-hosts. A step whose files ar
     second    runs of other shapes and networks, held out
     speedup   ring, attention2d, mesh and usp on 16 by bandwidth
     third     more shapes, held out
+    fourth    every schedule on 16, another shape: this and all that follow over links that serve their connections in turn
+    curve     the schedules of `speedup` by bandwidth, another shape
+    fewer     every schedule on 8 and 4
+    networks  the schedules of `speedup` on a tree, two rails and a star with one slow link
+    graphs    some of them as CUDA graphs
+    fifo      links of one queue, which TCP divides unevenly
+    many      32 slices
     publish   the files that reproduce/trust.py reads
 Needs root, iproute2 and ethtool."""
 
@@ -32,6 +39,7 @@ SMALLEST_FIT = 1 << 20
 
 NETWORKS = {  # flags of attnsim-hosts, lines of the cluster file
     "star": (lambda rate: [], "fabric: {kind: star}"),
+    "fifo": (lambda rate: [], "fabric: {kind: star}"),
     "tree": (lambda rate: ["--per-leaf", "4", "--uplink", f"{rate} Gb/s"],
              "fabric: {kind: fat-tree, levels: 2, nodes_per_leaf: 4, oversubscription: 4}"),
     "rails": (lambda rate: ["--rails", "2"], "fabric: {kind: multi-plane, planes: 2, messages: split, plane: {kind: star}}"),
@@ -41,7 +49,7 @@ NETWORKS = {  # flags of attnsim-hosts, lines of the cluster file
 
 
 def grids(ranks):
-    return {4: ["2x2"], 8: ["4x2", "2x4"], 16: ["4x4", "2x8", "8x2"]}[ranks]
+    return {4: ["2x2"], 8: ["4x2", "2x4"], 16: ["4x4", "2x8", "8x2"], 32: ["8x4", "4x8"]}[ranks]
 
 
 def strategies(ranks, heads):
@@ -59,7 +67,7 @@ def strategies(ranks, heads):
         yield "ulysses"
 
 
-def cases(ranks, seq, heads, masks=("full", "causal"), passes=("forward", "backward"), chosen=None):
+def cases(ranks, seq, heads, masks=("full", "causal"), passes=("forward", "backward"), chosen=None, more=""):
     for mask in masks:
         for direction in passes:
             for strategy in chosen or strategies(ranks, heads[0]):
@@ -68,7 +76,7 @@ def cases(ranks, seq, heads, masks=("full", "causal"), passes=("forward", "backw
                 if direction == "forward" and strategy == "burst":
                     continue  # ring
                 yield (f"--heads {heads[0]} --kv-heads {heads[1]} --mask {mask} --pass {direction} --seq {seq} "
-                       f"--kernel cuda --schedule {strategy}")
+                       f"--kernel cuda --schedule {strategy}{more}")
 
 
 def read_runs(file):
@@ -81,7 +89,7 @@ GRIDS = ["ring", "attention2d --grid 4x4", "attention2d-overlap --grid 4x4", "me
 class Slices:
     def __init__(self, options):
         self.program, self.hosts, self.results = options.program, options.hosts, Path(options.results)
-        self.gpus, self.share, self.rate = options.gpus, options.share, options.rate
+        self.gpus, self.share, self.rate, self.queues = options.gpus, options.share, options.rate, options.queues
         self.ends = time.time() + options.seconds
         self.results.mkdir(parents=True, exist_ok=True)
 
@@ -92,7 +100,7 @@ class Slices:
             print(f"no time left: {ranks} on {network}, {out}", file=sys.stderr)
             return
         command = [self.hosts, "--hosts", str(ranks), "--link", f"{rate} Gb/s", "--mtu", "9000", "--burst", str(BURST_US), "--offload",
-                   *NETWORKS[network][0](rate), "slices", "--gpus", str(self.gpus), "--share", str(self.share),
+                   "--queues", str(1 if network == "fifo" else self.queues), *NETWORKS[network][0](rate), "slices", "--gpus", str(self.gpus), "--share", str(self.share),
                    "--time-out", str(limit), self.program, *arguments]
         begun = time.time()
         with open(self.results / "log.txt", "ab") as log, open(self.results / out, "ab") as output:
@@ -101,13 +109,13 @@ class Slices:
             log.write(line.encode())
         print(line, end="", file=sys.stderr, flush=True)
 
-    def validate(self, ranks, network, rate, name, lines, limit):
+    def validate(self, ranks, network, rate, name, lines, limit, repeats=2):
         out = f"{network}-{ranks}-{rate:g}.{name}.jsonl"
         if (self.results / out).exists():
             return
         (self.results / "cases.partial").write_text("\n".join(lines) + "\n")
         self.run(ranks, network, rate,
-                 ["validate", self.cluster(ranks, network, rate), "--transport", "nccl", "--times-only", "--repeats", "2",
+                 ["validate", self.cluster(ranks, network, rate), "--transport", "nccl", "--times-only", "--repeats", str(repeats),
                   "--time-out", "20", "--cases", str(self.results / "cases.partial")], limit, out)
 
     def cluster(self, ranks, network, rate):
@@ -179,6 +187,34 @@ class Slices:
         self.validate(4, "star", self.rate, "second", cases(4, "24K", (6, 2), ["full"]), 30)
         self.validate(16, "star", self.honest_rate(16), "third", cases(16, "40K", (12, 2), ["full"]), 70)
 
+    def fourth(self):
+        self.validate(16, "star", 1, "fourth", cases(16, "20K", (4, 2), ["causal"]), 75, 3)
+
+    def curve(self):
+        for rate in (1, 0.5, 0.25, 2):
+            self.validate(16, "star", rate, "curve", cases(16, "8K", (8, 4), ["full"], chosen=GRIDS), 45, 3)
+
+    def fewer(self):
+        self.validate(8, "star", 1, "fewer", cases(8, "12K", (6, 3), ["full"]), 50, 3)
+        self.validate(4, "star", 1, "fewer", cases(4, "12K", (4, 4), ["causal"]), 40, 3)
+
+    def networks(self):
+        self.validate(16, "tree", 0.5, "networks", cases(16, "6K", (8, 8), ["causal"], chosen=GRIDS), 40, 3)
+        self.validate(16, "rails", 0.5, "networks", cases(16, "12K", (6, 6), ["full"], chosen=GRIDS), 40, 3)
+        self.validate(16, "slow", 1, "networks", cases(16, "10K", (8, 4), ["full"], chosen=GRIDS), 30, 3)
+
+    def graphs(self):
+        chosen = ["ring", "attention2d --grid 4x4", "mesh --grid 4x4", "allgather"]
+        self.validate(16, "star", 1, "graphs", cases(16, "8K", (8, 8), ["full"], chosen=chosen, more=" --cuda-graph"), 30, 3)
+
+    def fifo(self):
+        self.validate(16, "fifo", 0.5, "fifo", cases(16, "8K", (8, 4), ["full"], chosen=[*GRIDS, "tokenring", "double-ring --grid 4x4"]), 50, 3)
+
+    def many(self):
+        self.share = 3
+        lines = cases(32, "16K", (4, 4), ["full"], ["forward"], ["ring", "attention2d --grid 8x4", "mesh --grid 8x4"])
+        self.validate(32, "star", 0.5, "many", lines, 40, 3)
+
     def publish(self):
         """What reproduce/trust.py reads, in RESULTS/published: no timelines, no messages that bursts hide."""
         folder = self.results / "published"
@@ -190,6 +226,8 @@ class Slices:
                     run.pop("timelines", None)
                     out.write(json.dumps(run, separators=(",", ":")) + "\n")
         for kind in ("fit", "held_out"):
+            if not (self.results / f"{kind}2.json").exists():
+                continue
             data = json.loads((self.results / f"{kind}2.json").read_text())
             data["points"] = [p for p in data["points"] if p["kind"] != "transfer" or p["bytes"] >= SMALLEST_FIT]
             (folder / f"{kind}_star-2-{self.rate:g}.json").write_text(json.dumps(data, separators=(",", ":")))
@@ -199,9 +237,11 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("program", "hosts", "results"):
         parser.add_argument(name)
-    parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "publish"])
+    parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "fourth", "curve", "fewer",
+                                          "networks", "graphs", "fifo", "many", "publish"])
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice")
+    parser.add_argument("--queues", type=int, default=64, help="of a link, which serves them in turn")
     parser.add_argument("--rate", type=float, default=2.0, help="Gb/s of a link")
     parser.add_argument("--seconds", type=float, default=560, help="for all of it")
     options = parser.parse_args()

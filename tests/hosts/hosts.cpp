@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -63,6 +64,9 @@ void check(const host_network& network) {
   check_within("rails", network.rails, 1, 8);
   check_within("mtu", network.mtu, 576, 9000);
   check_within("burst", network.burst_us, 1, 100000);
+  check_within("queues", network.queues, 1, 128);
+  if (!std::has_single_bit(static_cast<unsigned>(network.queues)))
+    throw input_error("queues", std::to_string(network.queues), "a power of two");
   shapeable("link", network.link);
   shapeable("uplink", network.uplink);
   for (const auto& [host, rate] : network.other_links) {
@@ -98,7 +102,8 @@ emulated_hosts::emulated_hosts(const host_network& network) : network_(buildable
   output_of(namespaces_.inside({"sh", "/run/build_network", std::to_string(network.hosts),
                                 std::to_string(per_leaf), std::to_string(network.rails), links,
                                 bytes_per_s(network.uplink), std::to_string(network.mtu),
-                                std::to_string(network.burst_us), network.segments ? "1" : "4"}));
+                                std::to_string(network.burst_us), network.segments ? "1" : "4",
+                                std::to_string(network.queues)}));
 }
 
 program_result emulated_hosts::run_on(int host, const command_line& command) const {

@@ -37,6 +37,9 @@ struct host_network {
   int burst_us = 400;
   bool segments =
       true;  ///< false: up to four packets pass the links' queues as one, a quarter of the work
+  /// Of a link, a power of two: among them it divides its rate evenly, and connections are dealt out to them by their port.
+  /// In one queue TCP divides a link unevenly between connections.
+  int queues = 1;
 
   static host_network star(int hosts, bandwidth link);
   static host_network tree(int hosts, int hosts_per_leaf, bandwidth link, bandwidth uplink);

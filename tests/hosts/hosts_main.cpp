@@ -106,6 +106,10 @@ int main_or_throw(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("!--offload", network.segments,
                "up to four packets pass the links' queues as one, a quarter of the work");
+  app.add_option("--queues", network.queues,
+                 "of a link, among which it divides its rate evenly; connections are dealt out to "
+                 "them by their port")
+      ->capture_default_str();
   app.require_subcommand(1);
   auto* runs = app.add_subcommand("run", "run an MPI program")->prefix_command();
   runs->add_option("--ranks", request.ranks, "0: one a host");

@@ -36,6 +36,8 @@ TEST(host_network, refuses_what_cannot_be_built) {
   expect_refusal(host_network::tree(4, 5, link, link), "hosts per leaf: '5': 0 to 4");
   expect_refusal({.rails = 9}, "rails: '9': 1 to 8");
   expect_refusal({.mtu = 9001}, "mtu: '9001': 576 to 9000");
+  expect_refusal({.queues = 129}, "queues: '129': 1 to 128");
+  expect_refusal({.queues = 12}, "queues: '12': a power of two");
   expect_refusal({.other_links = {{2, link}}}, "host of another link: '2': 0 to 1");
   expect_refusal({.other_links = {{1, bandwidth(0)}}}, "link: '0 B/s': 1 Mb/s to 10 Gb/s");
   expect_refusal(host_network::star(2, bandwidth(0)), "link: '0 B/s': 1 Mb/s to 10 Gb/s");

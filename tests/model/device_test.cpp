@@ -103,6 +103,9 @@ TEST(read_device, transports_are_read_by_kind) {
           .transport(link_kind::host_memory)
           .efficiency,
       0.4);
+  EXPECT_ERROR(read(required + "transports:\n  network: {share_spread: 3}\n"), input_error,
+               "d.yaml:6: transports.network.share_spread: '3': expected a standard deviation from "
+               "0 to 2");
   EXPECT_ERROR(read(required + "transports:\n  pcie: {crowding: 3}\n"), input_error,
                "d.yaml:6: transports.pcie.crowding: '3': expected an exponent from 0 to 2");
 }
@@ -299,7 +302,7 @@ TEST(read_device, refuses_bad_values) {
   EXPECT_ERROR(
       read(required + "speed: 1\n"), input_error,
       "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
-      "roofline_efficiency, kernel_launch, communication_slowdown, idle_start, "
+      "roofline_efficiency, kernel_launch, queues, communication_slowdown, idle_start, "
       "uncertainty, transports, kernels, matmul");
   EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
                "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/config.hpp"
+#include "model/cost/analytic.hpp"
 #include "model/error.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 #include "tests/expect_error.hpp"
@@ -160,6 +161,50 @@ TEST(simulator, communication_waits_for_room_beside_a_kernel) {
 }
 
 /// As on two H100: tests/gpu/README.md, overlap.
+/// An ideal device of so many hardware queues; TCP divides its links so unevenly.
+std::string with_queues(int queues, double spread = 0) {
+  return "{name: queues, peak: {half: 1 PFLOP/s, fp32: 1 PFLOP/s}, memory: {capacity: 1 TB, "
+         "bandwidth: 1e12 TB/s}, multiprocessors: 1" +
+         (queues > 0 ? ", queues: " + std::to_string(queues) : "") +
+         ", transports: {network: {share_spread: " + std::to_string(spread) + "}}}";
+}
+
+// Four blocks of 1.0995 ms and three transfers of 1.3442 ms, forward on streams 0 and 1: in one queue one after the other. In
+// two, as without a limit, blocks hide under transfers but for the last.
+TEST(simulator, streams_of_one_hardware_queue_take_turns) {
+  const double block = 4.0 * 16384 * 16384 * 8 * 128 / 1e15, transfer = 67108864 / 50e9 + 2e-6;
+  const auto time = [](int queues) {
+    return duration(star(4, "", with_queues(queues)), ring_problem(4), ring(4));
+  };
+  EXPECT_NEAR(time(1), 4 * block + 3 * transfer, 1e-9);
+  const auto one = star(4, "", with_queues(1));
+  const placed_schedule closed(one, ring_problem(4), ring(4), pass_kind::forward);
+  EXPECT_NEAR(estimate(closed).time.value(), time(1), 1e-9);
+  EXPECT_NEAR(time(2), 3 * transfer + block, 1e-9);
+  EXPECT_EQ(time(2), time(0));
+}
+
+TEST(simulator, a_graph_has_no_streams_to_share_a_queue) {
+  auto s = ring(4);
+  s.start = run_start::idle_graph;
+  const auto one = star(4, "", with_queues(1)), enough = star(4, "", with_queues(0));
+  EXPECT_EQ(duration(one, ring_problem(4), s), duration(enough, ring_problem(4), s));
+}
+
+// Uneven shares cost nothing where a rank has one peer: backward, keys and gradients go the same way. Where its exchanges go two
+// ways at once, a link that waits for a slow exchange elsewhere is idle meanwhile.
+TEST(simulator, uneven_shares_of_links_slow_exchanges_with_several_peers) {
+  const auto even = star(8, "", with_queues(0)), uneven = star(8, "", with_queues(0, 0.5));
+  const auto a = ring_problem(8);
+  EXPECT_NEAR(duration(uneven, a, ring(8), pass_kind::backward),
+              duration(even, a, ring(8), pass_kind::backward), 1e-9);
+  const strategy both_ways{
+      .schedule = "tokenring", .rows = 8, .cols = 1, .tokens = token_layout::contiguous};
+  const double ratio = duration(uneven, a, both_ways) / duration(even, a, both_ways);
+  EXPECT_GT(ratio, 1.02);
+  EXPECT_LT(ratio, 1.5);
+}
+
 TEST(simulator, communication_launched_behind_a_kernel_waits_for_it) {
   const auto c = star(2, "",
                       "{name: d, peak: {half: 1 PFLOP/s, fp32: 1 PFLOP/s}, memory: {capacity: 1 "

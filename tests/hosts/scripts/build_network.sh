@@ -1,7 +1,9 @@
-# build_network HOSTS HOSTS_PER_LEAF RAILS LINKS UPLINK MTU BURST AT_ONCE: rates in bytes/s, LINKS one of each host, BURST in us at a rate. AT_ONCE: packets that pass a queue as one. The network namespace
-# it runs in holds the bridges and is called "fabric" from now on; the hosts' are h0, h1, ...
+# build_network HOSTS HOSTS_PER_LEAF RAILS LINKS UPLINK MTU BURST AT_ONCE QUEUES: rates in bytes/s, LINKS one of each host, BURST in us
+# at a rate. AT_ONCE: packets that pass a queue as one. QUEUES of a link, among which it divides its rate evenly: connections are dealt
+# out to them by their port. The network namespace it runs in holds the bridges and is called "fabric" from now on; the hosts' are
+# h0, h1, ...
 set -e
-hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6 burst_us=$7 at_once=$8
+hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6 burst_us=$7 at_once=$8 queues=$9
 
 # Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last is
 # not held up by megabytes it sent before; no state kept from one connection or pause to the next.
@@ -38,9 +40,33 @@ shape() {  # NAMESPACE INTERFACE RATE
   else
     ip -n $1 link set $2 gso_max_size $((at_once * mtu))
   fi
-  tc -n $1 qdisc add dev $2 root handle 1: htb default 1
+  default=1
+  [ $queues -eq 1 ] || default=2
+  tc -n $1 qdisc add dev $2 root handle 1: htb default $default
   tc -n $1 class add dev $2 parent 1: classid 1:1 htb rate $3bps burst $burst cburst $burst
-  tc -n $1 qdisc add dev $2 parent 1:1 bfifo limit 256m
+  if [ $queues -eq 1 ]; then
+    tc -n $1 qdisc add dev $2 parent 1:1 bfifo limit 256m
+  else
+    divide $2 $3 $least | tc -n $1 -batch -
+  fi
+}
+
+# Acknowledgements go first: behind data they would hold up what they are for.
+divide() {  # INTERFACE RATE LEAST_BURST
+  queue() {  # CLASS SHARE PRIORITY
+    echo "class add dev $1 parent 1:1 classid 1:$2 htb rate $(($3))bps ceil ${4}bps prio $5 burst $6 cburst $6 quantum $6"
+    echo "qdisc add dev $1 parent 1:$2 bfifo limit 256m"
+  }
+  queue $1 2 "$2 / 4" $2 0 $3
+  echo "filter add dev $1 parent 1: protocol ip prio 1 u32 match u16 0 0xff80 at 2 classid 1:2"
+  echo "filter add dev $1 parent 1: protocol ip prio 1 handle 10: u32 divisor $queues"
+  for q in $(below $queues); do
+    class=$(printf %x $((16 + q)))
+    queue $1 $class "$2 / 2 / $queues" $2 1 $3
+    echo "filter add dev $1 parent 1: protocol ip prio 1 u32 ht 10:$(printf %x $q): match u32 0 0 classid 1:$class"
+  done
+  # Ports of connections are even.
+  echo "filter add dev $1 parent 1: protocol ip prio 1 u32 ht 800:: match u32 0 0 hashkey mask $(printf 0x%08x $(((queues - 1) << 17))) at 20 link 10:"
 }
 
 address() {  # HOST INTERFACE NETWORK

@@ -7,8 +7,10 @@ shift 4
 export CUDA_MPS_PIPE_DIRECTORY=$folder/mps CUDA_MPS_LOG_DIRECTORY=$folder/mps
 mkdir -p "$folder/mps"
 nvidia-cuda-mps-control -d || exit 1
-# Clients share the card's queues: 16 with the usual 8 each find it "busy" or "out of memory".
-export CUDA_DEVICE_MAX_CONNECTIONS=${CUDA_DEVICE_MAX_CONNECTIONS:-2}
+# Clients share the card's queues: 16 with the usual 8 each find it "busy" or "out of memory", with 4 they do not.
+connections=$((64 / ranks))
+[ $connections -le 8 ] || connections=8
+export CUDA_DEVICE_MAX_CONNECTIONS=${CUDA_DEVICE_MAX_CONNECTIONS:-$connections}
 echo "start_server -uid $(id -u)" | nvidia-cuda-mps-control
 GPUS=$gpus MASTER_ADDR=10.64.0.1 NCCL_SOCKET_IFNAME=rail NCCL_MIN_NCHANNELS=$channels NCCL_MAX_NCHANNELS=$channels \
   CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$share "$folder/launch" "$ranks" "$folder/enter_slice" "$@"
