@@ -30,7 +30,7 @@ layer_validation validated(const validate_flags& flags, const cluster& c,
   return through ? validate::validate_layer(request, *through) : validate::validate_layer(request);
 }
 
-ordered_json to_json(const part_time& part) {
+ordered_json part_of_layer(const part_time& part) {
   return {{"name", part.name},
           {"predicted_s", part.predicted.value()},
           {"measured_s", part.measured.value()},
@@ -54,9 +54,9 @@ ordered_json to_json(const layer_validation& v) {
                    {"error", v.total.error()},
                    {"passes", ordered_json::array()}};
   for (const auto& p : v.passes) {
-    auto pass = to_json(p.total);
+    auto pass = part_of_layer(p.total);
     pass["name"] = name_of(p.pass);
-    for (const auto& part : p.parts) pass["parts"].push_back(to_json(part));
+    for (const auto& part : p.parts) pass["parts"].push_back(part_of_layer(part));
     for (const auto& op : p.operations)
       pass["operations"].push_back({{"name", op.name}, {"measured_s", op.measured.value()}});
     all["passes"].push_back(std::move(pass));

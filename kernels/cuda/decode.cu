@@ -1,6 +1,7 @@
 // The host side of decode(): which kernel, how many splits; and the kernel that combines them.
 #include "kernels/cuda/decode.hpp"
 
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -182,9 +183,11 @@ void decode(const forward_arguments& a, void* workspace, stream queue) {
       .splits = plan.splits,
       .found = static_cast<float*>(workspace),
       .found_l = static_cast<float*>(workspace) + plan.splits * rows_of(p) * a.shape.value_dim()};
-  const dim3 grid(static_cast<unsigned>(plan.tiles) * static_cast<unsigned>(plan.splits),
-                  static_cast<unsigned>(p.kv_heads), static_cast<unsigned>(p.batch));
-  plan.entry.run<<<grid, plan.entry.threads, plan.entry.shared_bytes, queue>>>(all);
+  const auto blocks = std::int64_t{plan.tiles} * plan.splits * p.kv_heads * p.batch;
+  require(blocks <= std::numeric_limits<int>::max(), "batch and heads: too many thread blocks");
+  plan.entry
+      .run<<<static_cast<unsigned>(blocks), plan.entry.threads, plan.entry.shared_bytes, queue>>>(
+          all);
   check(cudaGetLastError(), "decode");
   if (plan.splits == 1) return;
   const auto value_dim = static_cast<int>(a.shape.value_dim());

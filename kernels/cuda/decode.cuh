@@ -1,6 +1,6 @@
-// The kernel of decode.hpp. A thread block has one range of keys of a K/V head and one tile of its query rows, 16 a band; row r
-// is query head r % group of token r / group. Its warps take turns at steps of Keys keys, each with stages of K and V, a softmax
-// and an O of its own: in the loop no warp waits for another. At the end they are added up.
+// The kernel of decode.hpp. A thread block has a share of the keys of a K/V head and one tile of its query rows, 16 a band; row r
+// is query head r % group of token r / group. The warps of all blocks of a head take turns at Keys keys, each with stages of K and V,
+// a softmax and an O of its own: in the loop no warp waits for another. At the end a block's are added up.
 //
 // What bounds it is the memory: with two blocks of four warps a multiprocessor, about 128 KB are on their way at a time.
 #pragma once
@@ -22,6 +22,18 @@ struct decode_parameters {
 __host__ __device__ inline std::int64_t rows_of(const forward_parameters& p) {
   return std::int64_t{p.batch} * p.rows * p.heads;
 }
+
+/// What a thread block has. Neighbours have the rows and heads of the same keys: what they read lies side by side.
+struct decode_share {
+  int tile, kv_head, batch, split;
+
+  __device__ explicit decode_share(const decode_parameters& p) {
+    int rest = blockIdx.x;
+    tile = rest % p.tiles, rest /= p.tiles;
+    kv_head = rest % p.block.kv_heads, rest /= p.block.kv_heads;
+    batch = rest % p.block.batch, split = rest / p.block.batch;
+  }
+};
 
 /// A kernel and how it is launched.
 struct decode_entry {
@@ -70,21 +82,19 @@ __global__ void __launch_bounds__(128)
   T* const own =
       reinterpret_cast<T*>(shared + config::query_bytes) + warp * config::stages * config::stage;
 
-  const int tile = blockIdx.x % parameters.tiles, split = blockIdx.x / parameters.tiles;
-  const int kv_head = blockIdx.y, batch = blockIdx.z, group = parameters.group;
+  const decode_share mine(parameters);
+  const int tile = mine.tile, kv_head = mine.kv_head, batch = mine.batch, split = mine.split;
+  const int group = parameters.group;
   const int first = tile * config::rows, limit = p.rows * group;
   const int first_token = first / group,
             last_token = (min(first + config::rows, limit) - 1) / group;
   const T* const k = at<T>(p.k, p.k_stride, batch, 0, kv_head);
   const T* const v = at<T>(p.v, p.v_stride, batch, 0, kv_head);
 
-  constexpr int step = config::warps * Keys;
   int begin, end;
   p.mask.columns(first_token, last_token, p.cols, begin, end);
-  const int steps = (max(end - begin, 0) + step - 1) / step;
-  const int each = (steps + parameters.splits - 1) / parameters.splits * step;
-  begin += split * each;
-  end = min(end, begin + each);
+  const int step =
+      parameters.splits * config::warps * Keys;  // of all blocks, which so read near each other
 
   const auto load = [&](int stage, int j) {
     if (j < end) {
@@ -102,7 +112,7 @@ __global__ void __launch_bounds__(128)
             at<T>(p.q, p.q_stride, batch, row / group, kv_head * group + row % group) + chunk * 8,
             valid);
   }
-  int j = begin + warp * Keys;
+  int j = begin + (split * config::warps + warp) * Keys;
 #pragma unroll
   for (int s = 0; s < config::stages - 1; ++s) load(s, j + s * step);
   copy_wait<config::stages - 2>();

@@ -32,18 +32,17 @@ __global__ void __launch_bounds__(threads)
   float* const factors = highs + 2 * rows;
 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int tile = blockIdx.x % parameters.tiles, split = blockIdx.x / parameters.tiles;
-  const int kv_head = blockIdx.y, batch = blockIdx.z, group = parameters.group;
+  const decode_share mine(parameters);
+  const int tile = mine.tile, kv_head = mine.kv_head, batch = mine.batch, split = mine.split;
+  const int group = parameters.group;
   const int first = tile * rows, limit = p.rows * group;
   const int first_token = first / group, last_token = (min(first + rows, limit) - 1) / group;
   const T* const k = at<T>(p.k, p.k_stride, batch, 0, kv_head);
 
   int begin, end;
   p.mask.columns(first_token, last_token, p.cols, begin, end);
-  const int steps = (max(end - begin, 0) + keys - 1) / keys;
-  const int each = (steps + parameters.splits - 1) / parameters.splits * keys;
-  begin += split * each;
-  end = min(end, begin + each);
+  begin += split * keys;
+  const int step = parameters.splits * keys;
 
   const auto load = [&](int stage, int j) {
     if (j < end) load_tile_of_keys(k_tiles + stage * keys * key_stride, k, p.k_stride[1], j, end);
@@ -58,17 +57,17 @@ __global__ void __launch_bounds__(threads)
             valid);
   }
 #pragma unroll
-  for (int s = 0; s < Stages - 1; ++s) load(s, begin + s * keys);
+  for (int s = 0; s < Stages - 1; ++s) load(s, begin + s * step);
 
   const int band = warp % bands, half = warp / bands;
   const int own_rows[2] = {band * 16 + lane / 4, band * 16 + lane / 4 + 8};
   const float scale = p.scale * log2_e;
   float o[bands][columns / 2] = {}, high[2] = {-INFINITY, -INFINITY}, total[2] = {};
   int stage = 0;
-  for (int j = begin; j < end; j += keys) {
+  for (int j = begin; j < end; j += step) {
     copy_wait<Stages - 2>();
     __syncthreads();
-    load((stage + Stages - 1) % Stages, j + (Stages - 1) * keys);
+    load((stage + Stages - 1) % Stages, j + (Stages - 1) * step);
     const T* const k_tile = k_tiles + stage * keys * key_stride;
     stage = stage + 1 == Stages ? 0 : stage + 1;
 
