@@ -42,5 +42,6 @@ result torchtitan_steps();
 result megatron_steps();
 result headline_steps();
 result nccl_mid_sizes();
+result slices();
 
 }  // namespace attnsim::reproduce

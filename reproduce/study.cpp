@@ -119,6 +119,10 @@ constexpr study table[] = {
      "arXiv 2503.15758 and 2512.20968: machines of the studies above", headline_steps},
     {"nccl-mid-sizes", "NCCL collectives of 64 KiB to 64 MiB on A100, H100 and B200",
      "publications named in reproduce/published/nccl-tests.csv", nccl_mid_sizes},
+    {"slices",
+     "measured here: Attention2D, Mesh-Attention and USP against a ring on 16 small devices, by "
+     "bandwidth",
+     "one H200, 29 November 2026: reproduce/measured/slices-even", slices},
 };
 
 }  // namespace

@@ -120,10 +120,11 @@ class Slices:
 
     def cluster(self, ranks, network, rate):
         """The cluster file of what `run` builds. A link's rate is a little higher than what messages see, as a rested link
-        passes a burst at once."""
+        passes a burst at once; of two rails it is the sum."""
         file = self.results / f"{network}-{ranks}-{rate:g}.yaml"
+        rails = 2 if network == "rails" else 1
         file.write_text(f"name: slices-{file.stem}\ndevice: {(self.results / 'prior.yaml').resolve()}\nnodes: {ranks}\ndevices_per_node: 1\n"
-                        f"nics: {{per_node: 1, bandwidth: {rate * 125 * PAYLOAD * 1.02:.1f} MB/s, latency: 5 us}}\n"
+                        f"nics: {{per_node: 1, bandwidth: {rails * rate * 125 * PAYLOAD * 1.02:.1f} MB/s, latency: 5 us}}\n"
                         f"{NETWORKS[network][1]}\n")
         return str(file)
 
