@@ -130,7 +130,42 @@ def of_cluster(*names):
     return lambda what: what.startswith(tuple(f"{name}: " for name in names))
 
 
-def measured(h100, h200, again):
+def decodes(what):
+    return "--seq 1 " in what
+
+
+def as_graph(what):
+    return "--cuda-graph" in what
+
+
+def few_rows(what):
+    """Of a kernel's point, "..., 4 x 65536": calibrate/measurements.hpp, has_few_rows."""
+    rows, cols = map(int, re.search(r"(\d+) x (\d+)", what).groups())
+    return "forward" in what and rows < 64 and cols >= 16 * rows
+
+
+def both(one, other):
+    return lambda what: one(what) and other(what)
+
+
+def no(condition):
+    return lambda what: not condition(what)
+
+
+def of_inference(few):
+    nvlink, host_memory = of_cluster("two-h100"), of_cluster("two-h100-host-memory")
+    eager = both(decodes, no(as_graph))
+    return [
+        ("H200, questions of inference: our kernel of few rows", few.errors("kernels", where=few_rows)),
+        ("prefixes, passing keys and queries, NVLink", few.errors("schedules", where=both(nvlink, no(decodes)))),
+        ("the same, through host memory", few.errors("schedules", where=both(host_memory, no(decodes)))),
+        ("decoding after 64K to 1M cached tokens, NVLink", few.errors("schedules", where=both(nvlink, eager))),
+        ("the same as CUDA graphs", few.errors("schedules", where=as_graph)),
+        ("the same, through host memory", few.errors("schedules", where=both(host_memory, eager))),
+    ]
+
+
+def measured(h100, h200, again, few):
     rows = [
         ("H100: attention kernels (ours, cuDNN 9.19)", h100.errors("kernels")),
         ("H100: memory operations", h100.errors("memory")),
@@ -150,8 +185,9 @@ def measured(h100, h200, again):
         ("the same, sockets", again.errors(*MOVED, where=sockets)),
         ("kernel beside transfer, both launch orders", again.errors("overlap")),
         ("whole schedules, through sockets", again.errors("schedules")),
+        *of_inference(few),
     ]
-    right = ", and in ".join(f"{s.named_right['right']} of {s.named_right['of']}" for s in (h200, again))
+    right = ", and in ".join(f"{s.named_right['right']} of {s.named_right['of']}" for s in (h200, again, few))
     return "\n".join([
         "| held out | points | median error | 95 % below | in the 90 % interval |",
         "|---|---:|---:|---:|---:|",
@@ -345,7 +381,8 @@ def main():
     every = ("nvlink", "host_memory", "sockets")
     studies = [study("h100", "h100-sxm5", ("kernels",)).run(program),
                study("h200", "h200-sxm5", every).run(program),
-               study("h200-again", "h200-sxm5", every).run(program)]
+               study("h200-again", "h200-sxm5", every).run(program),
+               study("h200-decode", "h200-sxm5", ("kernels", "nvlink", "host_memory")).run(program)]
     slices = study("slices", "h200-sxm5", slices_in("slices"), multiprocessors=8, queues=2, share_spread=SHARE_SPREAD).run(program)
     even = study("slices-even", "h200-sxm5", slices_in("slices-even"), multiprocessors=8, queues=4, fitted_in="slices",
                  interval_from=("star-4-1", "star-8-1")).run(program)
