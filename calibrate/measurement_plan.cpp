@@ -55,7 +55,7 @@ class plan {
 
   /// Blocks of every shape for one head dimension; squares alone, which need less time, for what changes them little.
   void fit_kernel(const kernel_to_measure& kernel) {
-    if (kernel.on_host) return add_squares(kernel, {32, 64}, 2, 2, 64);
+    if (kernel.on_host) return add_squares(kernel, {16, 32, 64, 96, 128, 256}, 2, 2, 64);
     const std::vector<std::int64_t> sides{1024, 4096, 16384};
     const std::vector<std::int64_t> sizes =
         quick() ? sides : std::vector<std::int64_t>{512, 1024, 2048, 4096, 8192, 16384};
@@ -81,7 +81,7 @@ class plan {
   }
 
   void check_kernel(const kernel_to_measure& kernel) {
-    if (kernel.on_host) return add_squares(kernel, {48}, 2, 2, 64);
+    if (kernel.on_host) return add_squares(kernel, {48, 192}, 2, 2, 64);
     const std::vector<std::int64_t> sizes =
         quick() ? std::vector<std::int64_t>{1664, 6400}
                 : std::vector<std::int64_t>{1664, 3072, 6400, 8960, 12800};
@@ -163,12 +163,16 @@ class plan {
     }
   }
 
+  std::vector<std::int64_t> memory_tokens() const {
+    if (on_host())
+      return fits() ? std::vector<std::int64_t>{64, 256, 1024} : std::vector<std::int64_t>{512};
+    return fits() ? std::vector<std::int64_t>{256, 1024, 4096, 16384}
+                  : std::vector<std::int64_t>{1664, 8960};
+  }
+
   void add_memory() {
-    const auto sizes = on_host() ? std::vector<std::int64_t>{32, 64}
-                       : fits()  ? std::vector<std::int64_t>{256, 1024, 4096, 16384}
-                                 : std::vector<std::int64_t>{1664, 8960};
     for (const char* operation : {"merge", "accumulate", "cast", "delta"}) {
-      for (const auto tokens : sizes)
+      for (const auto tokens : memory_tokens())
         points_.push_back(memory_point{.operation = operation, .tokens = tokens, .heads = 32});
     }
   }
@@ -177,16 +181,8 @@ class plan {
 
   /// Of a layer's sizes, drawn from a fixed seed: tokens, and widths of models; to fit powers of two alone.
   void add_products(const kernel_to_measure& kernel) {
-    const auto tokens = kernel.on_host ? std::vector<std::int64_t>{32, 64}
-                        : fits() ? std::vector<std::int64_t>{1024, 2048, 4096, 8192, 16384, 32768}
-                                 : std::vector<std::int64_t>{1280, 3072, 5120, 6144, 12288, 24576};
-    const auto widths =
-        kernel.on_host
-            ? (fits() ? std::vector<std::int64_t>{64, 128} : std::vector<std::int64_t>{96})
-        : fits() ? std::vector<std::int64_t>{512, 1024, 2048, 4096, 8192, 16384, 32768}
-                 : std::vector<std::int64_t>{640,  1280, 1536,  2560,  3072,  3584,  5120,  6144,
-                                             7168, 9216, 11008, 12288, 13824, 14336, 20480, 28672};
-    const std::size_t wanted = kernel.on_host ? 8 : quick() ? 40 : fits() ? 120 : 200;
+    const auto tokens = product_tokens(kernel.on_host), widths = product_widths(kernel.on_host);
+    const std::size_t wanted = kernel.on_host ? 12 : quick() ? 40 : fits() ? 120 : 200;
     std::mt19937 random(fits() ? 1 : 2);
     const auto one_of = [&](const auto& list) { return list[random() % list.size()]; };
     std::vector<product_point> drawn;
@@ -197,6 +193,22 @@ class plan {
         drawn.push_back(p);
     }
     points_.insert(points_.end(), drawn.begin(), drawn.end());
+  }
+
+  std::vector<std::int64_t> product_tokens(bool host) const {
+    if (host)
+      return fits() ? std::vector<std::int64_t>{64, 128, 256} : std::vector<std::int64_t>{96};
+    if (fits()) return {1024, 2048, 4096, 8192, 16384, 32768};
+    return {1280, 3072, 5120, 6144, 12288, 24576};
+  }
+
+  std::vector<std::int64_t> product_widths(bool host) const {
+    if (host)
+      return fits() ? std::vector<std::int64_t>{64, 128, 256, 512}
+                    : std::vector<std::int64_t>{192, 384};
+    if (fits()) return {512, 1024, 2048, 4096, 8192, 16384, 32768};
+    return {640,  1280, 1536,  2560,  3072,  3584,  5120,  6144,
+            7168, 9216, 11008, 12288, 13824, 14336, 20480, 28672};
   }
 
   /// Of a layer's product of so many tokens, inputs and outputs.

@@ -16,7 +16,8 @@ double computing(const device_profile& d, const matrix_product& p, product_type 
   const double rows = d.matmul.rows, cols = static_cast<double>(d.matmul.cols) / narrow;
   const double tiles = parts * p.count * std::ceil(p.rows / rows) * std::ceil(p.cols / cols);
   const double waves = std::ceil(tiles / d.multiprocessors);
-  const double depth = d.matmul.depth * (has_fp8(d, type) ? 2 : 1);
+  constexpr double half = 2;
+  const double depth = d.matmul.depth * p.result_bytes / half * (has_fp8(d, type) ? 2 : 1);
   const double tile = 2 * rows * cols * (p.inner / parts + depth);
   return waves * tile * d.multiprocessors / highest_product_rate(d, type).value();
 }

@@ -8,8 +8,9 @@
 //   time       launch + max(computing, moving)
 //
 // Where that is less, a tile is a half or a quarter as wide, or two tiles share a loop (cuBLASLt chooses). `depth` is what a
-// tile's beginning and end take, counted in numbers of bf16: twice as many of fp8. The highest rate is a share of the peak
-// (device.hpp, matmul_profile). Fitted on 94 and held to 94 other shapes of one H200 (reproduce/products.cpp).
+// tile's beginning and end take, counted in numbers of bf16 for a result of bf16: in proportion to the bytes of a result, as 8 of
+// one in fp32 that is added to, and twice as many of fp8. The highest rate is a share of the peak (device.hpp, matmul_profile).
+// Fitted on 94 and held to 94 other shapes of one H200 (reproduce/products.cpp), on 120 and 200 of another (docs/trust.md).
 #pragma once
 
 #include "model/cluster/device.hpp"

@@ -40,6 +40,15 @@ TEST(product_time, of_short_loops_is_their_beginning_and_end_too) {
                    3 * p.operations().value() / 1000e12);
 }
 
+/// Added to in fp32: 8 bytes a number are read and written, 4 times as many as of bf16.
+TEST(product_time, of_a_sum_in_fp32_takes_longer_to_end) {
+  auto d = round_device();
+  d.matmul.depth = 250;
+  const matrix_product p{1280, 2560, 1000, 1, 8};
+  EXPECT_DOUBLE_EQ(product_time(d, p, product_type::half).value(),
+                   2 * p.operations().value() / 500e12);
+}
+
 TEST(product_time, of_few_rows_is_the_memory_s) {
   auto d = round_device();
   d.memory_bandwidth = bandwidth(1e11);
