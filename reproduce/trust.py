@@ -165,7 +165,17 @@ def of_inference(few):
     ]
 
 
-def measured(h100, h200, again, few):
+def of_layers(layers):
+    return [
+        ("H200: matrix products (cuBLASLt, bf16)", layers.errors("products")),
+        ("a Llama layer's forward and backward on two H200, all", layers.errors("layers")),
+        *((f"of these {name}", layers.errors("layers", where=lambda what, flag=flag: flag in what))
+          for name, flag in (("with two tensor ranks", "--tp 2"), ("with two context ranks, four schedules", "--cp 2"),
+                             ("with sharded parameters", "--shard"))),
+    ]
+
+
+def measured(h100, h200, again, few, layers):
     rows = [
         ("H100: attention kernels (ours, cuDNN 9.19)", h100.errors("kernels")),
         ("H100: memory operations", h100.errors("memory")),
@@ -186,6 +196,7 @@ def measured(h100, h200, again, few):
         ("kernel beside transfer, both launch orders", again.errors("overlap")),
         ("whole schedules, through sockets", again.errors("schedules")),
         *of_inference(few),
+        *of_layers(layers),
     ]
     right = ", and in ".join(f"{s.named_right['right']} of {s.named_right['of']}" for s in (h200, again, few))
     return "\n".join([
@@ -382,7 +393,8 @@ def main():
     studies = [study("h100", "h100-sxm5", ("kernels",)).run(program),
                study("h200", "h200-sxm5", every).run(program),
                study("h200-again", "h200-sxm5", every).run(program),
-               study("h200-decode", "h200-sxm5", ("kernels", "nvlink", "host_memory")).run(program)]
+               study("h200-decode", "h200-sxm5", ("kernels", "nvlink", "host_memory")).run(program),
+               study("h200-layers", "h200-sxm5", ("nvlink",)).run(program)]
     slices = study("slices", "h200-sxm5", slices_in("slices"), multiprocessors=8, queues=2, share_spread=SHARE_SPREAD).run(program)
     even = study("slices-even", "h200-sxm5", slices_in("slices-even"), multiprocessors=8, queues=4, fitted_in="slices",
                  interval_from=("star-4-1", "star-8-1")).run(program)
