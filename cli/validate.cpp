@@ -41,13 +41,6 @@ emulation parse_emulation(const std::string& text) {
   throw input_error("--emulate", text, expected_one_of(text, {"none", "waits", "both"}));
 }
 
-ordered_json to_json(const part_time& part) {
-  return {{"name", part.name},
-          {"predicted_s", part.predicted.value()},
-          {"measured_s", part.measured.value()},
-          {"error", part.error()}};
-}
-
 /// Numbers of all passes: the worst error.
 ordered_json numerics_of(const validation& v) {
   validate::numerics worst{.passed = v.passed};

@@ -8,6 +8,7 @@
 #include "cli/output.hpp"
 #include "cli/run_case.hpp"
 #include "model/cluster/cluster.hpp"
+#include "validate/compare.hpp"
 #include "validate/repeats.hpp"
 #include "validate/transport.hpp"
 
@@ -22,6 +23,7 @@ struct validate_flags {
   bool times_only = false;
 };
 
+nlohmann::ordered_json to_json(const validate::part_time&);
 std::chrono::seconds time_out_of(const validate_flags&);
 validate::repeats_wanted repeats_of(const validate_flags&);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/exit.hpp"
-#include "cli/numbers.hpp"
 #include "cli/validate_flags.hpp"
 #include "kernels/backends.hpp"
 #include "model/error.hpp"
@@ -30,13 +29,6 @@ layer_validation validated(const validate_flags& flags, const cluster& c,
   return through ? validate::validate_layer(request, *through) : validate::validate_layer(request);
 }
 
-ordered_json part_of_layer(const part_time& part) {
-  return {{"name", part.name},
-          {"predicted_s", part.predicted.value()},
-          {"measured_s", part.measured.value()},
-          {"error", part.error()}};
-}
-
 ordered_json numerics_of(const layer_validation& v) {
   if (!v.computed) return nullptr;
   ordered_json errors;
@@ -54,9 +46,9 @@ ordered_json to_json(const layer_validation& v) {
                    {"error", v.total.error()},
                    {"passes", ordered_json::array()}};
   for (const auto& p : v.passes) {
-    auto pass = part_of_layer(p.total);
+    auto pass = cli::to_json(p.total);
     pass["name"] = name_of(p.pass);
-    for (const auto& part : p.parts) pass["parts"].push_back(part_of_layer(part));
+    for (const auto& part : p.parts) pass["parts"].push_back(cli::to_json(part));
     for (const auto& op : p.operations)
       pass["operations"].push_back({{"name", op.name}, {"measured_s", op.measured.value()}});
     all["passes"].push_back(std::move(pass));
@@ -98,15 +90,6 @@ void print_csv(const layer_validation& v) {
 }
 
 }  // namespace
-
-std::chrono::seconds time_out_of(const validate_flags& flags) {
-  return std::chrono::seconds(parse_count("--time-out", flags.time_out));
-}
-
-validate::repeats_wanted repeats_of(const validate_flags& flags) {
-  if (flags.repeats.empty()) return {};
-  return {.runs = static_cast<int>(parse_count("--repeats", flags.repeats))};
-}
 
 void refuse_for_layer(const validate_flags& flags) {
   const auto refuse = [](const char* flag, const std::string& text) {

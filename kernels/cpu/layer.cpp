@@ -10,19 +10,19 @@ namespace attnsim::kernels::cpu {
 namespace {
 
 template <typename T>
-const T* row(const void* data, std::int64_t width, std::int64_t i) {
+const T* row_at(const void* data, std::int64_t width, std::int64_t i) {
   return static_cast<const T*>(data) + i * width;
 }
 template <typename T>
-T* row(void* data, std::int64_t width, std::int64_t i) {
+T* row_at(void* data, std::int64_t width, std::int64_t i) {
   return static_cast<T*>(data) + i * width;
 }
 
 template <typename T>
 void norm_row(const norm_arguments& a, std::int64_t i) {
-  const T *residual = row<T>(a.residual, a.width, i), *branch = row<T>(a.branch, a.width, i),
-          *weight = row<T>(a.weight, a.width, 0);
-  T *sum = row<T>(a.sum, a.width, i), *result = row<T>(a.result, a.width, i);
+  const T *residual = row_at<T>(a.residual, a.width, i), *branch = row_at<T>(a.branch, a.width, i),
+          *weight = row_at<T>(a.weight, a.width, 0);
+  T *sum = row_at<T>(a.sum, a.width, i), *result = row_at<T>(a.result, a.width, i);
   float square = 0;
   for (std::int64_t k = 0; k < a.width; ++k) {
     sum[k] = T(float{residual[k]} + float{branch[k]});
@@ -36,9 +36,9 @@ void norm_row(const norm_arguments& a, std::int64_t i) {
 
 template <typename T>
 void norm_gradient_row(const norm_gradient_arguments& a, std::int64_t i) {
-  const T *x = row<T>(a.sum, a.width, i), *dy = row<T>(a.result_gradient, a.width, i),
-          *w = row<T>(a.weight, a.width, 0), *other = row<T>(a.residual_gradient, a.width, i);
-  T* dx = row<T>(a.sum_gradient, a.width, i);
+  const T *x = row_at<T>(a.sum, a.width, i), *dy = row_at<T>(a.result_gradient, a.width, i),
+          *w = row_at<T>(a.weight, a.width, 0), *other = row_at<T>(a.residual_gradient, a.width, i);
+  T* dx = row_at<T>(a.sum_gradient, a.width, i);
   const float s = a.scale[i];
   float dot = 0;
   for (std::int64_t k = 0; k < a.width; ++k) dot += float{x[k]} * float{w[k]} * float{dy[k]};
@@ -55,17 +55,17 @@ float sigmoid(float x) {
 
 template <typename T>
 void gate_row(const gate_arguments& a, std::int64_t i) {
-  const T *g = row<T>(a.inputs, 2 * a.width, i), *u = g + a.width;
-  T* y = row<T>(a.result, a.width, i);
+  const T *g = row_at<T>(a.inputs, 2 * a.width, i), *u = g + a.width;
+  T* y = row_at<T>(a.result, a.width, i);
   for (std::int64_t k = 0; k < a.width; ++k)
     y[k] = T(float{g[k]} * sigmoid(float{g[k]}) * float{u[k]});
 }
 
 template <typename T>
 void gate_gradient_row(const gate_gradient_arguments& a, std::int64_t i) {
-  const T *g = row<T>(a.inputs, 2 * a.width, i), *u = g + a.width,
-          *dy = row<T>(a.result_gradient, a.width, i);
-  T *dg = row<T>(a.input_gradient, 2 * a.width, i), *du = dg + a.width;
+  const T *g = row_at<T>(a.inputs, 2 * a.width, i), *u = g + a.width,
+          *dy = row_at<T>(a.result_gradient, a.width, i);
+  T *dg = row_at<T>(a.input_gradient, 2 * a.width, i), *du = dg + a.width;
   for (std::int64_t k = 0; k < a.width; ++k) {
     const float x = g[k], s = sigmoid(x), y = dy[k];
     dg[k] = T(y * float{u[k]} * s * (1 + x * (1 - s)));

@@ -78,7 +78,7 @@ class areas {
   std::vector<void*> held_;
 };
 
-std::vector<std::int64_t> listed(const token_set& tokens) {
+std::vector<std::int64_t> positions_in(const token_set& tokens) {
   std::vector<std::int64_t> all;
   for (const auto& range : tokens) {
     for (std::int64_t i = 0; i < range.count; ++i) all.push_back(range.first + i * range.stride);
@@ -169,7 +169,7 @@ class layer_executor::state {
   const layer_setting& setting() const { return plan_.setting; }
   int tensor_rank() const { return transport_.rank() % setting().cut.tensor; }
   int data_rank() const { return transport_.rank() / replica_.ranks(); }
-  std::vector<std::int64_t> positions() const { return listed(forward_attention_.tokens()); }
+  std::vector<std::int64_t> positions() const { return positions_in(forward_attention_.tokens()); }
   std::int64_t tokens() const { return setting().tokens; }
   std::int64_t rows() const { return tokens() / setting().cut.tensor; }
   std::int64_t hidden() const { return setting().model.hidden; }
