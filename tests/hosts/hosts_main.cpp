@@ -108,7 +108,7 @@ int main_or_throw(int argc, char** argv) {
                "up to four packets pass the links' queues as one, a quarter of the work");
   app.add_option("--queues", network.queues,
                  "of a link, among which it divides its rate evenly; connections are dealt out to "
-                 "them by their port")
+                 "them by the other host and their port")
       ->capture_default_str();
   app.require_subcommand(1);
   auto* runs = app.add_subcommand("run", "run an MPI program")->prefix_command();

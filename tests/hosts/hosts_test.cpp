@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include <filesystem>
 
 #include "model/error.hpp"
@@ -59,6 +61,22 @@ TEST_F(hosts_test, shape_both_ends_of_every_cable) {
               testing::AllOf(HasSubstr("tcp-segmentation-offload: off"),
                              HasSubstr("generic-segmentation-offload: off"),
                              HasSubstr("generic-receive-offload: off")));
+}
+
+/// A class for acknowledgements and one a queue, each of which may have the whole rate.
+TEST_F(hosts_test, divide_links_among_queues) {
+  auto network = host_network::star(2, link);
+  network.queues = 4;
+  if (system("unshare -n sh -c 'tc qdisc add dev lo root handle 1: htb && tc filter add dev lo "
+             "parent 1: u32 match u32 0 0' 2>/dev/null") != 0)
+    GTEST_SKIP() << "links of several queues need the kernel's classifier u32";
+  const emulated_hosts hosts(network);
+  const auto classes = hosts.run_on(0, {"tc", "class", "show", "dev", "rail0"}).output;
+  for (const auto* name : {"1:2 ", "1:10 ", "1:11 ", "1:12 ", "1:13 "})
+    EXPECT_THAT(classes, HasSubstr(std::string("class htb ") + name + "parent 1:1"));
+  EXPECT_THAT(classes, HasSubstr("prio 1 rate 25Mbit ceil 200Mbit"));
+  const auto filters = hosts.run_on(0, {"tc", "filter", "show", "dev", "rail0"}).output;
+  EXPECT_THAT(filters, HasSubstr("link 10:"));
 }
 
 TEST_F(hosts_test, give_a_host_another_rate) {

@@ -1,9 +1,10 @@
 # build_network HOSTS HOSTS_PER_LEAF RAILS LINKS UPLINK MTU BURST AT_ONCE QUEUES: rates in bytes/s, LINKS one of each host, BURST in us
 # at a rate. AT_ONCE: packets that pass a queue as one. QUEUES of a link, among which it divides its rate evenly: connections are dealt
-# out to them by their port. The network namespace it runs in holds the bridges and is called "fabric" from now on; the hosts' are
+# out to them by the other host, then by their port. The network namespace it runs in holds the bridges and is called "fabric" from now on; the hosts' are
 # h0, h1, ...
 set -e
 hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6 burst_us=$7 at_once=$8 queues=$9
+source=12 destination=16
 
 # Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last is
 # not held up by megabytes it sent before; no state kept from one connection or pause to the next.
@@ -31,7 +32,7 @@ cable() {  # BRIDGE PORT NAMESPACE INTERFACE
   ip -n $3 link set $4 up
 }
 
-shape() {  # NAMESPACE INTERFACE RATE
+shape() {  # NAMESPACE INTERFACE RATE PLACE_OF_ADDRESS: in the IP header of what it sends, the other host's
   burst=$(($3 * burst_us / 1000000))
   least=$((2 * at_once * (mtu + 14)))
   [ $burst -ge $least ] || burst=$least
@@ -47,26 +48,35 @@ shape() {  # NAMESPACE INTERFACE RATE
   if [ $queues -eq 1 ]; then
     tc -n $1 qdisc add dev $2 parent 1:1 bfifo limit 256m
   else
-    divide $2 $3 $least | tc -n $1 -batch -
+    divide $2 $3 $least $4 | tc -n $1 -batch -
   fi
 }
 
-# Acknowledgements go first: behind data they would hold up what they are for.
-divide() {  # INTERFACE RATE LEAST_BURST
-  queue() {  # CLASS SHARE PRIORITY
-    echo "class add dev $1 parent 1:1 classid 1:$2 htb rate $(($3))bps ceil ${4}bps prio $5 burst $6 cburst $6 quantum $6"
-    echo "qdisc add dev $1 parent 1:$2 bfifo limit 256m"
+# By the last bits of the other host's address, then by the port (those of connections are even). Acknowledgements go first: behind
+# data they would hold up what they are for.
+divide() {  # INTERFACE RATE LEAST_BURST PLACE_OF_ADDRESS
+  filter="filter add dev $1 parent 1: protocol ip prio 1"
+  queue() {  # CLASS RATE PRIORITY
+    echo "class add dev $interface parent 1:1 classid 1:$1 htb rate $(($2))bps ceil ${rate}bps prio $3 burst $least cburst $least quantum $least"
+    echo "qdisc add dev $interface parent 1:$1 bfifo limit 256m"
   }
-  queue $1 2 "$2 / 4" $2 0 $3
-  echo "filter add dev $1 parent 1: protocol ip prio 1 u32 match u16 0 0xff80 at 2 classid 1:2"
-  echo "filter add dev $1 parent 1: protocol ip prio 1 handle 10: u32 divisor $queues"
-  for q in $(below $queues); do
-    class=$(printf %x $((16 + q)))
-    queue $1 $class "$2 / 2 / $queues" $2 1 $3
-    echo "filter add dev $1 parent 1: protocol ip prio 1 u32 ht 10:$(printf %x $q): match u32 0 0 classid 1:$class"
+  interface=$1 rate=$2 least=$3
+  hosts_told=$queues ports=1
+  [ $queues -le 16 ] || { hosts_told=16; ports=$((queues / 16)); }
+  queue 2 "$2 / 4" 0
+  echo "$filter u32 match u16 0 0xff80 at 2 classid 1:2"
+  echo "$filter handle 10: u32 divisor $hosts_told"
+  for h in $(below $hosts_told); do
+    table=$(printf %x $((32 + h)))
+    echo "$filter handle $table: u32 divisor $ports"
+    for p in $(below $ports); do
+      class=$(printf %x $((16 + h * ports + p)))
+      queue $class "$2 / 2 / $queues" 1
+      echo "$filter u32 ht $table:$(printf %x $p): match u32 0 0 classid 1:$class"
+    done
+    echo "$filter u32 ht 10:$(printf %x $h): match u32 0 0 hashkey mask $(printf 0x%08x $(((ports - 1) << 17))) at 20 link $table:"
   done
-  # Ports of connections are even.
-  echo "filter add dev $1 parent 1: protocol ip prio 1 u32 ht 800:: match u32 0 0 hashkey mask $(printf 0x%08x $(((queues - 1) << 17))) at 20 link 10:"
+  echo "$filter u32 ht 800:: match u32 0 0 hashkey mask $(printf 0x%08x $((hosts_told - 1))) at $4 link 10:"
 }
 
 address() {  # HOST INTERFACE NETWORK
@@ -85,16 +95,16 @@ leaf() {  # LEAF RAIL
   [ $leaves -gt 1 ] || return 0
   cable root-rail$2 down$1-rail$2 fabric up$1-rail$2
   ip link set up$1-rail$2 master leaf$1-rail$2
-  shape fabric down$1-rail$2 $uplink
-  shape fabric up$1-rail$2 $uplink
+  shape fabric down$1-rail$2 $uplink $source
+  shape fabric up$1-rail$2 $uplink $destination
 }
 
 attach() {  # HOST RAIL
   cable leaf$(($1 / per_leaf))-rail$2 h$1-rail$2 h$1 rail$2
   address $1 rail$2 $((65 + $2))
   link=$(echo $links | cut -d' ' -f$(($1 + 1)))
-  shape fabric h$1-rail$2 $link
-  shape h$1 rail$2 $link
+  shape fabric h$1-rail$2 $link $source
+  shape h$1 rail$2 $link $destination
 }
 
 below() { seq 0 $(($1 - 1)); }
