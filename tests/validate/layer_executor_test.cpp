@@ -228,6 +228,9 @@ TEST(layer_executor, refuses_what_it_cannot_run) {
       "heads of their own that see all tokens, such as llama3-8b");
   EXPECT_EQ(refusal({.recomputed = recomputation::selective}),
             "recompute: 'selective': a layer with it cannot be run; feasible: none or full");
+  layer_case odd{.cut = {.tensor = 2}};
+  odd.model.intermediate = 21;
+  EXPECT_EQ(refusal(odd), "tp: '2': feasible: divisors of the heads, 4 and 2, and of the MLP's 21");
 }
 
 TEST(layer_executor, is_not_checked_where_that_takes_too_long) {

@@ -12,6 +12,7 @@
 
 #include "kernels/with_type.hpp"
 #include "model/error.hpp"
+#include "validate/layer/layer_memory.hpp"
 #include "validate/layer/reference_layer.hpp"
 #include "validate/layer/replica.hpp"
 #include "validate/shard.hpp"
@@ -38,44 +39,18 @@ void require_runnable(const layer_setting& s) {
   refuse(s.overlaps_tensor, "tp-overlap", "true", "a layer with it cannot be run; feasible: false");
   refuse(s.cut.pipeline > 1, "pp", std::to_string(s.cut.pipeline),
          "one layer has no stages; feasible: 1");
+  for (const auto width : {std::int64_t{m.shape.heads}, m.shape.kv_heads, m.intermediate}) {
+    refuse(width % s.cut.tensor != 0, "tp", std::to_string(s.cut.tensor),
+           fmt::format("feasible: divisors of the heads, {} and {}, and of the MLP's {}",
+                       m.shape.heads, m.shape.kv_heads, m.intermediate));
+  }
   refuse(!s.fused, "eager", "true", "a layer's elementwise operations are fused; feasible: false");
 }
-
-/// Device memory of one type, a matrix or a list.
-struct area {
-  std::byte* data = nullptr;
-  std::int64_t elements = 0;
-  data_type type = data_type::fp32;
-
-  std::size_t bytes() const { return static_cast<std::size_t>(elements * element_bytes(type)); }
-  area part(std::int64_t first, std::int64_t count) const {
-    return {data + first * element_bytes(type), count, type};
-  }
-};
 
 /// An operand of a product.
 struct factor {
   area matrix;
   bool transposed = false;
-};
-
-class areas {
- public:
-  explicit areas(kernels::backend& device) : device_(device) {}
-  ~areas() {
-    for (auto* one : held_) device_.free(one);
-  }
-  areas(const areas&) = delete;
-
-  area make(std::int64_t elements, data_type type) {
-    const auto bytes = static_cast<std::size_t>(elements * element_bytes(type));
-    held_.push_back(device_.allocate(bytes));
-    return {static_cast<std::byte*>(held_.back()), elements, type};
-  }
-
- private:
-  kernels::backend& device_;
-  std::vector<void*> held_;
 };
 
 std::vector<std::int64_t> positions_in(const token_set& tokens) {
@@ -148,13 +123,13 @@ class layer_executor::state {
         clock_offset_(t.clock_offset()),
         stream_(device.create_stream()),
         layout_(plan.setting),
-        memory_(device),
+        memory_(plan, device),
         forward_executor_(plan.forward_attention.work(), replica_, device),
         backward_executor_(plan.backward_attention.work(), replica_, device),
         forward_attention_(forward_executor_),
         backward_attention_(backward_executor_, &forward_attention_) {
     open_channels();
-    make_areas();
+    load(memory_.angles, angles_of(positions(), setting().model.shape.head_dim));
   }
 
   ~state() {
@@ -175,29 +150,9 @@ class layer_executor::state {
   std::int64_t hidden() const { return setting().model.hidden; }
   std::int64_t inner() const { return setting().model.intermediate / setting().cut.tensor; }
 
-  // --- What is loaded and read ----------------------------------------------------------------------
+  const layer_memory& memory() const { return memory_; }
 
-  area of(layer_tensor t) const {
-    switch (t) {
-      case layer_tensor::residual:
-        return residual_;
-      case layer_tensor::branch:
-        return branch_;
-      case layer_tensor::output_gradient:
-        return output_gradient_;
-      case layer_tensor::parameters:
-        return kept_parameters_;
-      case layer_tensor::attention_sum:
-        return sum_[1];
-      case layer_tensor::mlp_output:
-        return mlp_output_;
-      case layer_tensor::input_gradient:
-        return input_gradient_;
-      case layer_tensor::parameter_gradients:
-        return kept_gradients_;
-    }
-    throw std::logic_error("no such tensor");
-  }
+  // --- What is loaded and read ----------------------------------------------------------------------
 
   void load(const area& to, const std::vector<float>& values) {
     if (static_cast<std::int64_t>(values.size()) != to.elements)
@@ -222,8 +177,9 @@ class layer_executor::state {
 
   void load_random() {
     const auto small = 1 / std::sqrt(static_cast<float>(hidden()));
-    fill_random(kept_parameters_, small);
-    for (const auto* one : {&residual_, &branch_, &output_gradient_}) fill_random(*one, 1);
+    fill_random(memory_.kept_parameters, small);
+    for (const auto* one : {&memory_.residual, &memory_.branch, &memory_.output_gradient})
+      fill_random(*one, 1);
   }
 
   /// The same million numbers again and again.
@@ -276,51 +232,13 @@ class layer_executor::state {
     }
   }
 
-  void make_areas() {
-    const auto half = plan_.type();
-    const auto t = tokens(), l = rows(), h = hidden(), f = inner();
-    const auto make = [&](std::int64_t elements) { return memory_.make(elements, half); };
-    for (auto* local :
-         {&residual_, &branch_, &output_gradient_, &attention_output_, &mlp_output_, &sum_gradient_,
-          &input_gradient_, &normed_gradient_, &sum_[0], &sum_[1], &normed_[0], &normed_[1]})
-      *local = make(l * h);
-    for (auto& scale : scale_) scale = memory_.make(l, data_type::fp32);
-    projected_width_ = layout_.of(parameter::projections).rows;
-    projected_ = make(t * projected_width_);
-    projected_gradient_ = make(t * projected_width_);
-    up_ = make(t * 2 * f);
-    up_gradient_ = make(t * 2 * f);
-    inner_ = make(t * f);
-    inner_gradient_ = make(t * f);
-    if (setting().cut.tensor > 1) {
-      for (auto* all : {&gathered_, &gathered_gradient_, &parts_}) *all = make(t * h);
-    }
-    make_parameters();
-    const auto angles = angles_of(positions(), setting().model.shape.head_dim);
-    angles_ = memory_.make(static_cast<std::int64_t>(angles.size()), data_type::fp32);
-    load(angles_, angles);
-  }
-
-  void make_parameters() {
-    const auto count = layout_.elements();
-    const auto replicas = plan_.shards_parameters ? setting().cut.replicas() : 1;
-    parameters_ = memory_.make(count, plan_.type());
-    kept_parameters_ = replicas > 1 ? memory_.make(count / replicas, plan_.type()) : parameters_;
-    gradients_ = memory_.make(count, data_type::fp32);
-    kept_gradients_ = replicas > 1 ? memory_.make(count / replicas, data_type::fp32) : gradients_;
-    if (writes_gradients_once() && plan_.type() != data_type::fp32)
-      written_gradients_ = memory_.make(count, plan_.type());
-  }
-
-  /// In the layer's type, to be summed up in fp32 only behind backward.
-  bool writes_gradients_once() const { return !setting().adds_gradients; }
-
-  area parameter_of(parameter p) const { return part_of(parameters_, p); }
+  area parameter_of(parameter p) const { return part_of(memory_.parameters, p); }
   area part_of(const area& all, parameter p) const {
     return all.part(layout_.of(p).first, layout_.of(p).elements());
   }
   area written_gradient(parameter p) const {
-    return part_of(written_gradients_.data ? written_gradients_ : gradients_, p);
+    return part_of(memory_.written_gradients.data ? memory_.written_gradients : memory_.gradients,
+                   p);
   }
 
   // --- What operations do ---------------------------------------------------------------------------
@@ -334,7 +252,7 @@ class layer_executor::state {
       bind_forward();
     }
     actions_["gather of parameters"].push_back(
-        [this](const auto& op) { exchange(op, kept_parameters_, parameters_); });
+        [this](const auto& op) { exchange(op, memory_.kept_parameters, memory_.parameters); });
     if (pass == pass_kind::backward)
       actions_["sum of gradients"].push_back([this](const auto& op) { sum_gradients(op); });
   }
@@ -367,63 +285,65 @@ class layer_executor::state {
   area all(const area& local, const area& gathered) const { return is_cut() ? gathered : local; }
 
   void bind_forward() {
-    const auto parts = [this](const area& sum) { return is_cut() ? parts_ : sum; };
-    bind_norm(0, residual_, branch_, parameter::attention_norm);
-    bind_gather(normed_[0], gathered_);
-    bind_product("projections", all(normed_[0], gathered_), parameter::projections, projected_);
+    const auto parts = [this](const area& sum) { return is_cut() ? memory_.parts : sum; };
+    bind_norm(0, memory_.residual, memory_.branch, parameter::attention_norm);
+    bind_gather(memory_.normed[0], memory_.gathered);
+    bind_product("projections", all(memory_.normed[0], memory_.gathered), parameter::projections,
+                 memory_.projected);
     on("rotation", [this](const auto&) { rotate(); });
     on("attention", [this](const auto&) { forward_attention_.enqueue(stream_); });
-    bind_product("output", attended(), parameter::output, parts(attention_output_));
-    bind_scatter(attention_output_);
-    bind_norm(1, sum_[0], attention_output_, parameter::mlp_norm);
-    bind_gather(normed_[1], gathered_);
-    bind_product("MLP up", all(normed_[1], gathered_), parameter::up, up_);
+    bind_product("output", attended(), parameter::output, parts(memory_.attention_output));
+    bind_scatter(memory_.attention_output);
+    bind_norm(1, memory_.sum[0], memory_.attention_output, parameter::mlp_norm);
+    bind_gather(memory_.normed[1], memory_.gathered);
+    bind_product("MLP up", all(memory_.normed[1], memory_.gathered), parameter::up, memory_.up);
     on("activation", [this](const auto&) {
       device_.gate(stream_, {.rows = tokens(),
                              .width = inner(),
                              .type = plan_.type(),
-                             .inputs = up_.data,
-                             .result = inner_.data});
+                             .inputs = memory_.up.data,
+                             .result = memory_.inner.data});
     });
-    bind_product("MLP down", inner_, parameter::down, parts(mlp_output_));
-    bind_scatter(mlp_output_);
+    bind_product("MLP down", memory_.inner, parameter::down, parts(memory_.mlp_output));
+    bind_scatter(memory_.mlp_output);
   }
 
   void bind_backward() {
-    const auto parts = is_cut() ? parts_ : normed_gradient_;
-    bind_gather(output_gradient_, gathered_gradient_);
-    bind_gradients("MLP down", all(output_gradient_, gathered_gradient_), parameter::down, inner_,
-                   inner_gradient_);
+    const auto parts = is_cut() ? memory_.parts : memory_.normed_gradient;
+    bind_gather(memory_.output_gradient, memory_.gathered_gradient);
+    bind_gradients("MLP down", all(memory_.output_gradient, memory_.gathered_gradient),
+                   parameter::down, memory_.inner, memory_.inner_gradient);
     on("activation", [this](const auto&) {
       device_.gate_gradient(stream_, {.rows = tokens(),
                                       .width = inner(),
                                       .type = plan_.type(),
-                                      .inputs = up_.data,
-                                      .result_gradient = inner_gradient_.data,
-                                      .input_gradient = up_gradient_.data});
+                                      .inputs = memory_.up.data,
+                                      .result_gradient = memory_.inner_gradient.data,
+                                      .input_gradient = memory_.up_gradient.data});
     });
-    bind_gather(normed_[1], gathered_);
-    bind_gradients("MLP up", up_gradient_, parameter::up, all(normed_[1], gathered_), parts);
-    bind_scatter(normed_gradient_);
-    bind_norm_gradient(1, output_gradient_, parameter::mlp_norm, sum_gradient_);
+    bind_gather(memory_.normed[1], memory_.gathered);
+    bind_gradients("MLP up", memory_.up_gradient, parameter::up,
+                   all(memory_.normed[1], memory_.gathered), parts);
+    bind_scatter(memory_.normed_gradient);
+    bind_norm_gradient(1, memory_.output_gradient, parameter::mlp_norm, memory_.sum_gradient);
 
-    bind_gather(sum_gradient_, gathered_gradient_);
-    bind_gradients("output", all(sum_gradient_, gathered_gradient_), parameter::output, attended(),
-                   attended_gradient());
+    bind_gather(memory_.sum_gradient, memory_.gathered_gradient);
+    bind_gradients("output", all(memory_.sum_gradient, memory_.gathered_gradient),
+                   parameter::output, attended(), attended_gradient());
     on("attention", [this](const auto&) { backward_attention_.enqueue(stream_); });
     on("rotation", [this](const auto&) { rotate_back(); });
-    bind_gather(normed_[0], gathered_);
-    bind_gradients("projections", projected_gradient_, parameter::projections,
-                   all(normed_[0], gathered_), parts);
-    bind_scatter(normed_gradient_);
-    bind_norm_gradient(0, sum_gradient_, parameter::attention_norm, input_gradient_);
+    bind_gather(memory_.normed[0], memory_.gathered);
+    bind_gradients("projections", memory_.projected_gradient, parameter::projections,
+                   all(memory_.normed[0], memory_.gathered), parts);
+    bind_scatter(memory_.normed_gradient);
+    bind_norm_gradient(0, memory_.sum_gradient, parameter::attention_norm, memory_.input_gradient);
   }
 
   void bind_gather(const area& local, const area& all) {
     on("gather of tokens", [=, this](const auto& op) { exchange(op, local, all); });
   }
   void bind_scatter(const area& local) {
-    on("sum of parts", [=, this](const auto& op) { exchange(op, parts_, local); });
+    on("sum of parts", [=, this](const auto& op) { exchange(op, memory_.parts, local); });
   }
 
   void bind_norm(int which, const area& residual, const area& branch, parameter weight) {
@@ -434,25 +354,26 @@ class layer_executor::state {
                              .residual = residual.data,
                              .branch = branch.data,
                              .weight = parameter_of(weight).data,
-                             .sum = sum_[which].data,
-                             .result = normed_[which].data,
-                             .scale = single(scale_[which])});
+                             .sum = memory_.sum[which].data,
+                             .result = memory_.normed[which].data,
+                             .scale = single(memory_.scale[which])});
     });
   }
 
   void bind_norm_gradient(int which, const area& residual_gradient, parameter weight,
                           const area& to) {
     on("norm", [=, this](const auto&) {
-      device_.norm_gradient(stream_, {.rows = rows(),
-                                      .width = hidden(),
-                                      .type = plan_.type(),
-                                      .sum = sum_[which].data,
-                                      .scale = single(scale_[which]),
-                                      .weight = parameter_of(weight).data,
-                                      .result_gradient = normed_gradient_.data,
-                                      .residual_gradient = residual_gradient.data,
-                                      .sum_gradient = to.data,
-                                      .weight_gradient = single(part_of(gradients_, weight))});
+      device_.norm_gradient(stream_,
+                            {.rows = rows(),
+                             .width = hidden(),
+                             .type = plan_.type(),
+                             .sum = memory_.sum[which].data,
+                             .scale = single(memory_.scale[which]),
+                             .weight = parameter_of(weight).data,
+                             .result_gradient = memory_.normed_gradient.data,
+                             .residual_gradient = residual_gradient.data,
+                             .sum_gradient = to.data,
+                             .weight_gradient = single(part_of(memory_.gradients, weight))});
     });
   }
 
@@ -469,9 +390,9 @@ class layer_executor::state {
       multiply(op, {gradient}, {parameter_of(p)}, input_gradient, false);
     });
     on(name, [=, this](const auto& op) {
-      const bool once = writes_gradients_once();
-      multiply(op, {gradient, true}, {input}, once ? written_gradient(p) : part_of(gradients_, p),
-               !once);
+      const bool once = !setting().adds_gradients;
+      multiply(op, {gradient, true}, {input},
+               once ? written_gradient(p) : part_of(memory_.gradients, p), !once);
     });
   }
 
@@ -500,7 +421,7 @@ class layer_executor::state {
     auto& through = *channels_.at(op.over);
     const bool gathers = op.moves == collective_kind::all_gather;
     const auto elements = (gathers ? to : from).elements;
-    if (whole(op.bytes) != (from.data == gradients_.data ? 4 : 2) * elements)
+    if (whole(op.bytes) != (from.data == memory_.gradients.data ? 4 : 2) * elements)
       throw std::logic_error(
           fmt::format("{}: {} bytes are not of {} elements", op.name, op.bytes, elements));
     const payload data[] = {{.from = from.data,
@@ -513,13 +434,13 @@ class layer_executor::state {
 
   void sum_gradients(const layer_operation& op) {
     widen_written();
-    exchange(op, gradients_, kept_gradients_);
+    exchange(op, memory_.gradients, memory_.kept_gradients);
   }
 
   void widen_written() {
-    if (!written_gradients_.data) return;
+    if (!memory_.written_gradients.data) return;
     for (const auto p : all_parameters) {
-      if (!is_norm(p)) widen(part_of(written_gradients_, p), part_of(gradients_, p));
+      if (!is_norm(p)) widen(part_of(memory_.written_gradients, p), part_of(memory_.gradients, p));
     }
   }
 
@@ -530,8 +451,9 @@ class layer_executor::state {
   }
 
   void clear_gradients() {
-    const kernels::token_shape shape{1, gradients_.elements / hidden(), 1, hidden()};
-    device_.fill(stream_, shape, kernels::dense(gradients_.data, gradients_.type, shape), 0);
+    const kernels::token_shape shape{1, memory_.gradients.elements / hidden(), 1, hidden()};
+    device_.fill(stream_, shape,
+                 kernels::dense(memory_.gradients.data, memory_.gradients.type, shape), 0);
   }
 
   // --- Around attention -----------------------------------------------------------------------------
@@ -551,7 +473,8 @@ class layer_executor::state {
   kernels::device_tensor among(const area& projected, const kernels::token_shape& s,
                                std::int64_t first) const {
     const auto data = projected.data + first * element_bytes(projected.type);
-    return {projected.type, {data, projected_width_, s.batch * projected_width_, s.head_dim}};
+    return {projected.type,
+            {data, memory_.projected_width, s.batch * memory_.projected_width, s.head_dim}};
   }
 
   /// Queries and keys to where attention reads them; values are only brought there.
@@ -559,9 +482,9 @@ class layer_executor::state {
     std::int64_t first = 0;
     for (const auto what : {tensor::q, tensor::k, tensor::v}) {
       const auto shape = forward_attention_.shape(what);
-      const auto from = among(projected_, shape, first), to = forward_attention_.at(what);
+      const auto from = among(memory_.projected, shape, first), to = forward_attention_.at(what);
       what == tensor::v ? device_.cast(stream_, shape, to, from)
-                        : device_.rotate(stream_, shape, to, from, single(angles_), false);
+                        : device_.rotate(stream_, shape, to, from, single(memory_.angles), false);
       first += shape.heads * shape.head_dim;
     }
   }
@@ -570,9 +493,10 @@ class layer_executor::state {
     std::int64_t first = 0;
     for (const auto what : {tensor::d_q, tensor::d_k, tensor::d_v}) {
       const auto shape = backward_attention_.shape(what);
-      const auto to = among(projected_gradient_, shape, first), from = backward_attention_.at(what);
+      const auto to = among(memory_.projected_gradient, shape, first),
+                 from = backward_attention_.at(what);
       what == tensor::d_v ? device_.cast(stream_, shape, to, from)
-                          : device_.rotate(stream_, shape, to, from, single(angles_), true);
+                          : device_.rotate(stream_, shape, to, from, single(memory_.angles), true);
       first += shape.heads * shape.head_dim;
     }
   }
@@ -591,21 +515,11 @@ class layer_executor::state {
   double clock_offset_;
   stream_id stream_;
   parameter_layout layout_;
-  areas memory_;
+  layer_memory memory_;
   executor forward_executor_, backward_executor_;
   enqueued_pass forward_attention_, backward_attention_;
   std::map<rank_group, std::unique_ptr<channel>> channels_;
   std::map<std::string_view, std::deque<action>> actions_;
-
-  // Of the rows that the rank norms; before attention and before the MLP.
-  area residual_, branch_, output_gradient_, attention_output_, mlp_output_;
-  area sum_gradient_, input_gradient_, normed_gradient_;
-  area sum_[2], normed_[2], scale_[2];
-  // Of all rows of the context rank.
-  area projected_, projected_gradient_, up_, up_gradient_, inner_, inner_gradient_;
-  area gathered_, gathered_gradient_, parts_;
-  area parameters_, kept_parameters_, gradients_, kept_gradients_, written_gradients_, angles_;
-  std::int64_t projected_width_ = 0;
 };
 
 layer_executor::layer_executor(const layer_plan& plan, transport& t, kernels::backend& device)
@@ -628,13 +542,13 @@ std::int64_t layer_executor::rows() const {
   return state_->rows();
 }
 std::int64_t layer_executor::elements(layer_tensor t) const {
-  return state_->of(t).elements;
+  return state_->memory().of(t).elements;
 }
 void layer_executor::load(layer_tensor t, const std::vector<float>& values) {
-  state_->load(state_->of(t), values);
+  state_->load(state_->memory().of(t), values);
 }
 std::vector<float> layer_executor::read(layer_tensor t) const {
-  return state_->read(state_->of(t));
+  return state_->read(state_->memory().of(t));
 }
 void layer_executor::load_random() {
   state_->load_random();
