@@ -102,6 +102,12 @@ ask::step_question layer_question(const case_flags& flags, const std::string& pr
     if (!text.empty() && ask::find_step_field(f.name) == nullptr)
       throw input_error("--" + std::string(f.name), text, "expected without --scope layer");
   }
+  for (const auto* of_step : {"global-batch", "vp", "expert-skew", "reserve"}) {
+    const auto text = ask::find_step_field(of_step)->write(flags.step);
+    if (!text.empty())
+      throw input_error("--" + std::string(of_step), text,
+                        "expected without --scope layer: it is of a whole step");
+  }
   if (flags.question.dtype != data_type::bf16)
     throw input_error("--dtype", std::string(name_of(flags.question.dtype)),
                       "expected bf16 with --scope layer");

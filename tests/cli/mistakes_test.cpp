@@ -51,6 +51,19 @@ TEST(mistyped, flag) {
   expect_message("--verion", "--verion: unknown flag of attnsim; did you mean --version?");
 }
 
+TEST(mistaken, fields_of_another_scope) {
+  if (run_program("validate --help").exit_code != 0)
+    GTEST_SKIP() << "built without attnsim validate";
+  const std::string attention = "validate star --ranks 2 --seq 1K ",
+                    layer = attention + "--scope layer --model llama3-8b --tp 2 ";
+  expect_message(attention + "--cp 2", "--cp: '2': expected with --scope layer");
+  expect_message(attention + "--scope step", "--scope: 'step': expected one of: attention, layer");
+  expect_message(layer + "--trace x.json", "--trace: 'x.json': expected without --scope layer");
+  expect_message(layer + "--batch 2", "--batch: '2': expected without --scope layer");
+  expect_message(layer + "--global-batch 8",
+                 "--global-batch: '8': expected without --scope layer: it is of a whole step");
+}
+
 TEST(mistyped, argument_too_many) {
   expect_message("predict dgx-h100 p5 --seq 1K",
                  "'p5': expected no further argument of attnsim predict");

@@ -204,7 +204,7 @@ TEST(layer_executor, times_every_operation) {
       seconds sum;
       for (const auto span : pass->spans) sum += span;
       EXPECT_GT(sum, seconds());
-      EXPECT_NEAR(sum.value(), pass->end.value(), 1e-3);
+      EXPECT_LE(sum.value(), pass->end.value() + 1e-9);  // a rank may start late
     }
   });
 }

@@ -48,7 +48,7 @@ TEST_F(validated_layer, has_measured_beside_predicted_by_kind) {
       measured += part.measured;
     }
     EXPECT_NEAR(predicted.value(), p.total.predicted.value(), 1e-12);
-    EXPECT_NEAR(measured.value(), p.total.measured.value(), 1e-3);
+    EXPECT_LE(measured.value(), p.total.measured.value() + 1e-9);  // a rank may start late
     EXPECT_EQ(p.durations.size(), 3u);
   }
   EXPECT_EQ(
