@@ -6,7 +6,7 @@
 
 namespace attnsim::kernels::cuda {
 
-/// Widths are multiples of 8; a norm's gradient has at most 16384. infeasible for others.
+/// Widths are multiples of 8; a norm has at most 16384, its gradient 8192. infeasible for others.
 void norm(const norm_arguments& arguments, stream queue);
 void norm_gradient(const norm_gradient_arguments& arguments, stream queue);
 void gate(const gate_arguments& arguments, stream queue);
