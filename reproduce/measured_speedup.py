@@ -98,7 +98,7 @@ def draw():
         axes.set_xlabel("Gb/s of a slice's link")
     panels[0].set_ylabel("times as fast as ring")
     panels[0].set_ylim(bottom=1)
-    figure.suptitle("Sixteen slices of an H200: 8 query and 4 K/V heads, 8K tokens, full mask", fontsize=10)
+    figure.suptitle("Sixteen slices of two H200: 8 query and 4 K/V heads, 8K tokens, full mask", fontsize=10)
     panels[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(PAGE.with_suffix(".svg"), metadata={"Date": None}, bbox_inches="tight")
 

@@ -1,4 +1,4 @@
-// Schedules on sixteen slices of one H200, each with a link of its own (tests/gpu/slices.py): how many times faster than a ring, by
+// Schedules on sixteen slices of two H200, each with a link of its own (tests/gpu/slices.py): how many times faster than a ring, by
 // bandwidth. The profile of a slice is fitted to one slice and to transfers between two (slice-h200.yaml), nothing to these runs.
 #include <fmt/format.h>
 

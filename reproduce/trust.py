@@ -222,7 +222,7 @@ def sliced(slices):
         ("16 slices at 0.25 to 1 Gb/s: schedules", on("star-16-0.25", "star-16-0.5", "star-16-1")),
         ("16 slices, a 4:1 tree at 1 Gb/s", on("tree-16-1")),
         ("16 slices at 1 Gb/s, one link at half of it", on("slow-16-1")),
-        ("16 slices at 0.5 Gb/s, 32 cores", on("fifo-16-0.5")),
+        ("16 slices of two cards at 0.5 Gb/s, 32 cores", on("fifo-16-0.5")),
         ("8 slices at 1 and 2 Gb/s, all cores busy", on("star-8-1", "star-8-2")),
         ("refused now, the cores do not carry it: 16 slices at 2 to 4 Gb/s, 8 at 4 and 6, 4 at 6 and 10",
          on("star-16-2", "star-16-3", "star-16-4", "tree-16-2", "star-8-4", "star-8-6", "star-4-6", "star-4-10")),
