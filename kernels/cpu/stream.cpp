@@ -42,7 +42,7 @@ void stream::serve() {
     run(work);
     lock.lock();
     queue_.pop_front();
-    changed_.notify_all();
+    if (queue_.empty()) changed_.notify_all();
   }
 }
 

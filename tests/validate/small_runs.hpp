@@ -84,8 +84,11 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
   small_run result{.counted_peak = peak_memory(work).peak};
   std::vector<tensor_error> errors;
   std::mutex mutex;
+  // On many ranks threads would only wait for cores.
+  const auto streams = work.ranks() > 16 ? kernels::cpu::stream_kind::immediate
+                                         : kernels::cpu::stream_kind::threaded;
   run_in_process(work.ranks(), std::chrono::duration<double>(time_out), [&](transport& plain) {
-    const auto cpu = kernels::cpu::make_backend();
+    const auto cpu = kernels::cpu::make_backend({.streams = streams});
     poisoned_backend counted(*cpu);
     const auto disturbed = disturb.of_transport ? disturb.of_transport(plain) : nullptr;
     const auto slowed = disturb.of_backend ? disturb.of_backend(counted, plain.rank()) : nullptr;

@@ -92,8 +92,10 @@ class inprocess_transport final : public host_transport {
  private:
   void post(int lane, int to, letter& l) {
     auto& box = post_.between(lane, rank_, to);
-    const std::lock_guard lock(box.mutex);
-    box.letters.push_back(&l);
+    {
+      const std::lock_guard lock(box.mutex);
+      box.letters.push_back(&l);
+    }
     box.changed.notify_all();
   }
 
@@ -108,6 +110,7 @@ class inprocess_transport final : public host_transport {
     if (l.bytes > 0) std::memcpy(r.data, l.data, l.bytes);
     l.taken = true;
     box.letters.pop_front();
+    lock.unlock();
     box.changed.notify_all();
   }
 
