@@ -2,6 +2,9 @@
 
 #include <Eigen/Core>
 
+#include <algorithm>
+#include <vector>
+
 #include "kernels/with_type.hpp"
 
 namespace attnsim::kernels::cpu {
@@ -9,60 +12,64 @@ namespace {
 
 using matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-matrix in_single(const void* data, data_type type, std::int64_t rows, std::int64_t cols) {
-  matrix result(rows, cols);
-  with_type(type, [&]<typename T>(std::type_identity<T>) {
-    const T* from = static_cast<const T*>(data);
-    std::transform(from, from + rows * cols, result.data(), [](T x) { return float{x}; });
-  });
-  return result;
-}
-
-/// Calls use(matrix) with the operand's rows x cols, wherever they lie.
-template <typename Use>
-void with_operand(const void* data, data_type type, std::int64_t rows, std::int64_t cols,
-                  const Use& use) {
-  if (type == data_type::fp32)
-    return use(Eigen::Map<const matrix>(static_cast<const float*>(data), rows, cols));
-  use(in_single(data, type, rows, cols));
-}
-
-/// The same of one that may lie transposed.
-template <typename Use>
-void with_operand(const void* data, data_type type, bool transposed, std::int64_t rows,
-                  std::int64_t cols, const Use& use) {
-  if (!transposed) return with_operand(data, type, rows, cols, use);
-  with_operand(data, type, cols, rows, [&](const auto& m) { use(m.transpose()); });
-}
-
-template <typename T>
-void store(const product_arguments& a, const matrix& product) {
-  T* to = static_cast<T*>(a.result);
-  for (std::int64_t i = 0; i < a.rows * a.cols; ++i)
-    to[i] = T(product.data()[i] + (a.adds ? float{to[i]} : 0.f));
-}
-
-template <typename Left, typename Right>
-void multiply(const product_arguments& a, const Left& left, const Right& right) {
-  if (a.result_type == data_type::fp32) {
-    Eigen::Map<matrix> to(static_cast<float*>(a.result), a.rows, a.cols);
-    if (a.adds)
-      to.noalias() += left * right;
-    else
-      to.noalias() = left * right;
-    return;
+/// An operand as it lies, in fp32: its own memory or a copy.
+class operand {
+ public:
+  operand(const void* data, data_type type, std::int64_t rows, std::int64_t cols)
+      : rows_(rows), cols_(cols) {
+    if (type == data_type::fp32) {
+      data_ = static_cast<const float*>(data);
+      return;
+    }
+    copy_.resize(static_cast<std::size_t>(rows * cols));
+    with_type(type, [&]<typename T>(std::type_identity<T>) {
+      const T* from = static_cast<const T*>(data);
+      std::transform(from, from + rows * cols, copy_.begin(), [](T x) { return float{x}; });
+    });
+    data_ = copy_.data();
   }
-  matrix result(a.rows, a.cols);
-  result.noalias() = left * right;
-  with_type(a.result_type, [&]<typename T>(std::type_identity<T>) { store<T>(a, result); });
+
+  Eigen::Map<const matrix> values() const { return {data_, rows_, cols_}; }
+
+ private:
+  std::int64_t rows_, cols_;
+  std::vector<float> copy_;
+  const float* data_;
+};
+
+void add_product(const product_arguments& a, Eigen::Map<matrix> to) {
+  const auto lying = [](const void* data, data_type type, bool transposed, std::int64_t rows,
+                        std::int64_t cols) {
+    return operand(data, type, transposed ? cols : rows, transposed ? rows : cols);
+  };
+  const auto l = lying(a.left, a.type, a.left_transposed, a.rows, a.inner);
+  const auto r = lying(a.right, a.type, a.right_transposed, a.inner, a.cols);
+  const auto left = l.values();
+  const auto right = r.values();
+  if (a.left_transposed && a.right_transposed)
+    to.noalias() += left.transpose() * right.transpose();
+  else if (a.left_transposed)
+    to.noalias() += left.transpose() * right;
+  else if (a.right_transposed)
+    to.noalias() += left * right.transpose();
+  else
+    to.noalias() += left * right;
 }
 
 }  // namespace
 
 void product(const product_arguments& a) {
-  with_operand(a.left, a.type, a.left_transposed, a.rows, a.inner, [&](const auto& left) {
-    with_operand(a.right, a.type, a.right_transposed, a.inner, a.cols,
-                 [&](const auto& right) { multiply(a, left, right); });
+  if (a.result_type == data_type::fp32) {
+    Eigen::Map<matrix> to(static_cast<float*>(a.result), a.rows, a.cols);
+    if (!a.adds) to.setZero();
+    return add_product(a, to);
+  }
+  matrix sum = matrix::Zero(a.rows, a.cols);
+  add_product(a, {sum.data(), a.rows, a.cols});
+  with_type(a.result_type, [&]<typename T>(std::type_identity<T>) {
+    T* to = static_cast<T*>(a.result);
+    for (std::int64_t i = 0; i < sum.size(); ++i)
+      to[i] = T(sum.data()[i] + (a.adds ? float{to[i]} : 0.f));
   });
 }
 

@@ -1,8 +1,11 @@
 #include "tests/hosts/slices.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/utsname.h>
 
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "model/error.hpp"
@@ -79,6 +82,19 @@ TEST_F(slices, put_a_rank_on_each_host_and_tell_nccl_apart) {
               UnorderedElementsAre("0 of 3 h0 rail 10.64.0.1 30 2 10.66.0.1/16",
                                    "1 of 3 h1 rail 10.64.0.1 30 2 10.66.0.2/16",
                                    "2 of 3 h2 rail 10.64.0.1 30 2 10.66.0.3/16"));
+}
+
+TEST_F(slices, take_short_turns_on_cores) {
+  utsname kernel{};
+  uname(&kernel);
+  int major = 0, minor = 0;
+  std::sscanf(kernel.release, "%d.%d", &major, &minor);
+  if (std::pair(major, minor) < std::pair(6, 12) || !std::ifstream("/proc/self/sched"))
+    GTEST_SKIP() << "Linux " << kernel.release << " does not choose or show turns";
+  const emulated_hosts hosts(host_network::star(2, bandwidth(25e6)));
+  const auto result = run_on_slices(
+      hosts, {.program = "sed", .arguments = {"-n", "s/^se.slice *: *//p", "/proc/self/sched"}});
+  EXPECT_EQ(result.output, "100000\n100000\n") << result.errors;
 }
 
 TEST_F(slices, end_with_the_first_rank_that_fails) {

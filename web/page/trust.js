@@ -2,8 +2,12 @@
 // are reproduce/measured/*/points.csv, as `attnsim compare` writes them.
 import {element, table} from "./elements.js";
 
-/// Devices of which there are measurements, by the names of their profiles; whose second run has its own file.
-const measured = {"h100-sxm5": ["h100"], "h200-sxm5": ["h200", "h200-again"]};
+/// Measurements by the names of devices' profiles, and what they are of; all held out of every fit.
+const measured = {
+  "h100-sxm5": {"h100": "Measured on H100"},
+  "h200-sxm5": {
+    "h200": "Measured on H200", "h200-again": "A second run", "h200-decode": "Inference: prefixes and decoding",
+    "h200-layers": "A layer, and its matrix products", "h200-layers-again": "Layers of two more models, mended kernels"}};
 
 const percent = d => `${(100 * d).toFixed(1)} %`;
 
@@ -46,11 +50,10 @@ export async function show_trust(root, device) {
       `No ${device} was measured with this program; its figures are published or assumed, as the table says.`));
     return;
   }
-  for (const machine of machines) {
+  for (const [machine, what] of Object.entries(machines)) {
     const points = await points_of(machine);
     const parts = [...new Set(points.map(p => p.part))].map(part => [part, points.filter(p => p.part === part)]);
-    const title = machine.endsWith("-again") ? "A second run, held out" : `Measured on ${machine.toUpperCase()}, held out of every fit`;
-    root.append(element("h3", {}, title),
+    root.append(element("h3", {}, `${what}, held out of every fit`),
       summary(parts), ...parts.map(([part, points]) => part_view(machine, part, points)));
   }
 }
