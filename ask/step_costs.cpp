@@ -31,20 +31,6 @@ int pass_index(pass_kind pass) {
   return pass == pass_kind::backward ? 1 : 0;
 }
 
-step_part part_of(layer_work work) {
-  switch (work) {
-    case layer_work::product:
-      return step_part::products;
-    case layer_work::attention:
-      return step_part::attention;
-    case layer_work::elementwise:
-      return step_part::elementwise;
-    case layer_work::collective:
-      return step_part::tensor;
-  }
-  return step_part::products;
-}
-
 int nodes_width(const cluster& c) {
   return std::max(1, c.devices_per_node);
 }
@@ -53,6 +39,21 @@ int nodes_width(const cluster& c) {
 
 std::string_view name_of(step_part part) {
   return find_name(part_names, part);
+}
+
+step_part part_of(const layer_operation& op) {
+  switch (op.work) {
+    case layer_work::product:
+      return step_part::products;
+    case layer_work::attention:
+      return step_part::attention;
+    case layer_work::elementwise:
+      return step_part::elementwise;
+    case layer_work::collective:
+      break;
+  }
+  if (op.over == rank_group::expert) return step_part::expert;
+  return op.over == rank_group::tensor ? step_part::tensor : step_part::data;
 }
 
 part_times operator+(part_times a, const part_times& b) {
@@ -158,12 +159,12 @@ class step_costs::program {
   void add(const layer_operation& op) {
     if (op.work == layer_work::collective) return exchange(op);
     if (op.work == layer_work::attention) return attend(op.pass);
-    compute(part_of(op.work), costs_.local(op));
+    compute(part_of(op), costs_.local(op));
   }
 
   void exchange(const layer_operation& op) {
     const auto& t = costs_.transfer(op.moves, op.over);
-    const auto part = op.over == rank_group::expert ? step_part::expert : step_part::tensor;
+    const auto part = part_of(op);
     if (!op.in_pieces || op.moves != collective_kind::all_gather) {
       awaited_.push_back(move(part, exchange_stream, t, op.bytes, after_computed()));
       return;

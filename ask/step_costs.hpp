@@ -19,6 +19,7 @@ namespace attnsim::ask {
 enum class step_part { products, attention, elementwise, tensor, expert, data, bubble, optimizer };
 inline constexpr int step_parts = 8;
 std::string_view name_of(step_part);
+step_part part_of(const layer_operation&);  ///< collectives by the ranks that take part
 
 using part_times = std::array<double, step_parts>;  ///< seconds
 

@@ -42,19 +42,6 @@ struct prepared_layer {
   std::unique_ptr<layer_oracle> expected;
 };
 
-step_part part_of(const layer_operation& op) {
-  switch (op.work) {
-    case layer_work::product:
-      return step_part::products;
-    case layer_work::attention:
-      return step_part::attention;
-    case layer_work::elementwise:
-      return step_part::elementwise;
-    default:
-      return op.over == rank_group::tensor ? step_part::tensor : step_part::data;
-  }
-}
-
 /// Of the rank that took longest.
 layer_pass_times slowest(const layer_pass_times& own, transport& t) {
   std::vector<double> numbers{own.end.value()};
@@ -81,7 +68,7 @@ layer_pass compared(pass_kind pass, const std::vector<layer_operation>& list,
                    [](const auto& a, const auto& b) { return a.end < b.end; });
   ask::part_times measured{};
   for (std::size_t i = 0; i < list.size(); ++i) {
-    measured[static_cast<std::size_t>(part_of(list[i]))] += middle->spans[i].value();
+    measured[static_cast<std::size_t>(ask::part_of(list[i]))] += middle->spans[i].value();
     result.operations.push_back(
         {.name = std::string(list[i].name), .predicted = {}, .measured = middle->spans[i]});
   }
