@@ -403,13 +403,17 @@ void run_decode_case(const test_case& c, unsigned seed, bool verbose) {
   expect_small(name + " L", relative_error(got_l, l), 1e-4, verbose);
 }
 
+int pick_of(std::mt19937& random, std::initializer_list<int> values) {
+  return values.begin()[random() % values.size()];
+}
+
+int number_between(std::mt19937& random, int low, int high) {
+  return low + int(random() % unsigned(high - low + 1));
+}
+
 test_case random_decode_case(std::mt19937& random, bool quick) {
-  const auto pick = [&](std::initializer_list<int> values) {
-    return values.begin()[random() % values.size()];
-  };
-  const auto between = [&](int low, int high) {
-    return low + int(random() % unsigned(high - low + 1));
-  };
+  const auto pick = [&](std::initializer_list<int> values) { return pick_of(random, values); };
+  const auto between = [&](int low, int high) { return number_between(random, low, high); };
   test_case c;
   block_shape& s = c.shape;
   s.batch = pick({1, 1, 2, 5});
@@ -607,12 +611,8 @@ void check_elementwise(element type) {
 }
 
 test_case random_case(std::mt19937& random, bool quick) {
-  const auto pick = [&](std::initializer_list<int> values) {
-    return values.begin()[random() % values.size()];
-  };
-  const auto between = [&](int low, int high) {
-    return low + int(random() % unsigned(high - low + 1));
-  };
+  const auto pick = [&](std::initializer_list<int> values) { return pick_of(random, values); };
+  const auto between = [&](int low, int high) { return number_between(random, low, high); };
   test_case c;
   block_shape& s = c.shape;
   s.batch = between(1, 2);
