@@ -242,7 +242,7 @@ def main():
                                           "networks", "graphs", "fifo", "many", "publish"])
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice")
-    parser.add_argument("--queues", type=int, default=128, help="of a link, which serves them in turn")
+    parser.add_argument("--queues", type=int, default=256, help="of a link, which serves them in turn")
     parser.add_argument("--rate", type=float, default=2.0, help="Gb/s of a link")
     parser.add_argument("--seconds", type=float, default=560, help="for all of it")
     options = parser.parse_args()

@@ -64,7 +64,7 @@ void check(const host_network& network) {
   check_within("rails", network.rails, 1, 8);
   check_within("mtu", network.mtu, 576, 9000);
   check_within("burst", network.burst_us, 1, 100000);
-  check_within("queues", network.queues, 1, 128);
+  check_within("queues", network.queues, 1, 1024);
   if (!std::has_single_bit(static_cast<unsigned>(network.queues)))
     throw input_error("queues", std::to_string(network.queues), "a power of two");
   shapeable("link", network.link);

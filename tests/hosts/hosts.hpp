@@ -37,9 +37,9 @@ struct host_network {
   int burst_us = 400;
   bool segments =
       true;  ///< false: up to four packets pass the links' queues as one, a quarter of the work
-  /// Of a link, a power of two: among them it divides its rate evenly, and connections are dealt out to them by the other host, beyond 16 by
-  /// their port too.
-  /// In one queue TCP divides a link unevenly between connections.
+  /// Of a link, a power of two: among them it divides its rate evenly. Connections are dealt out to them by the other host, beyond 16 by
+  /// their number among those to it too, where programs number them (connection_numbers.cpp). In one queue TCP divides a link
+  /// unevenly between connections.
   int queues = 1;
 
   static host_network star(int hosts, bandwidth link);

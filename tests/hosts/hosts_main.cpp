@@ -72,9 +72,22 @@ nlohmann::json to_json(const link_fit& fit) {
           {"worst_error", fit.worst_error}};
 }
 
+std::filesystem::path beside_this_program(const char* name) {
+  return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
+}
+
+/// What a rank is started with where a link's queues need it; std::runtime_error where it is not there.
+std::string numbers_for(const host_network& network) {
+  if (network.queues <= 16) return "";
+  const auto library = beside_this_program("libattnsim-connection-numbers.so");
+  if (!exists(library))
+    throw std::runtime_error(
+        fmt::format("queues: '{}': more than 16 need {}", network.queues, library.string()));
+  return library;
+}
+
 int probe(const emulated_hosts& hosts) {
-  const auto program =
-      std::filesystem::read_symlink("/proc/self/exe").replace_filename("attnsim-link-probe");
+  const auto program = beside_this_program("attnsim-link-probe");
   auto links = nlohmann::json::array();
   for (const auto& link : measure_links(hosts, program))
     links.push_back({{"link", link.kind.name},
@@ -108,7 +121,7 @@ int main_or_throw(int argc, char** argv) {
                "up to four packets pass the links' queues as one, a quarter of the work");
   app.add_option("--queues", network.queues,
                  "of a link, among which it divides its rate evenly; connections are dealt out to "
-                 "them by the other host and their port")
+                 "them by the other host, those of slices beyond 16 by their number too")
       ->capture_default_str();
   app.require_subcommand(1);
   auto* runs = app.add_subcommand("run", "run an MPI program")->prefix_command();
@@ -136,6 +149,7 @@ int main_or_throw(int argc, char** argv) {
   check(network);
   if (on_slices->parsed()) {
     take_program(*on_slices, slices);
+    slices.connection_numbers = numbers_for(network);
     check(slices, network, static_cast<int>(std::thread::hardware_concurrency()));
     return run(emulated_hosts(network), slices);
   }

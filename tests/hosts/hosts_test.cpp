@@ -38,7 +38,7 @@ TEST(host_network, refuses_what_cannot_be_built) {
   expect_refusal(host_network::tree(4, 5, link, link), "hosts per leaf: '5': 0 to 4");
   expect_refusal({.rails = 9}, "rails: '9': 1 to 8");
   expect_refusal({.mtu = 9001}, "mtu: '9001': 576 to 9000");
-  expect_refusal({.queues = 129}, "queues: '129': 1 to 128");
+  expect_refusal({.queues = 1025}, "queues: '1025': 1 to 1024");
   expect_refusal({.queues = 12}, "queues: '12': a power of two");
   expect_refusal({.other_links = {{2, link}}}, "host of another link: '2': 0 to 1");
   expect_refusal({.other_links = {{1, bandwidth(0)}}}, "link: '0 B/s': 1 Mb/s to 10 Gb/s");
@@ -63,13 +63,18 @@ TEST_F(hosts_test, shape_both_ends_of_every_cable) {
                              HasSubstr("generic-receive-offload: off")));
 }
 
+/// Where a kernel without the classifier u32 cannot divide links, true.
+bool links_are_whole() {
+  return system(
+             "unshare -n sh -c 'tc qdisc add dev lo root handle 1: htb && tc filter add dev lo "
+             "parent 1: u32 match u32 0 0' 2>/dev/null") != 0;
+}
+
 /// A class for acknowledgements and one a queue, each of which may have the whole rate.
 TEST_F(hosts_test, divide_links_among_queues) {
+  if (links_are_whole()) GTEST_SKIP() << "the kernel has no classifier u32";
   auto network = host_network::star(2, link);
   network.queues = 4;
-  if (system("unshare -n sh -c 'tc qdisc add dev lo root handle 1: htb && tc filter add dev lo "
-             "parent 1: u32 match u32 0 0' 2>/dev/null") != 0)
-    GTEST_SKIP() << "links of several queues need the kernel's classifier u32";
   const emulated_hosts hosts(network);
   const auto classes = hosts.run_on(0, {"tc", "class", "show", "dev", "rail0"}).output;
   for (const auto* name : {"1:2 ", "1:10 ", "1:11 ", "1:12 ", "1:13 "})
@@ -77,6 +82,31 @@ TEST_F(hosts_test, divide_links_among_queues) {
   EXPECT_THAT(classes, HasSubstr("prio 1 rate 25Mbit ceil 200Mbit"));
   const auto filters = hosts.run_on(0, {"tc", "filter", "show", "dev", "rail0"}).output;
   EXPECT_THAT(filters, HasSubstr("link 10:"));
+}
+
+/// Host 1 is 10.65.0.2: of 32 queues, the 2 of "2" at host 0 and, by the sender, the 2 of "1" at the bridge.
+TEST_F(hosts_test, tell_the_connections_to_a_host_apart_by_their_number) {
+  if (links_are_whole()) GTEST_SKIP() << "the kernel has no classifier u32";
+  auto network = host_network::star(2, link);
+  network.queues = 32;
+  const emulated_hosts hosts(network);
+  const auto sent = output_of(hosts.namespaces().inside({"sh", "-ec", R"sh(
+echo 'import socket
+s = socket.create_server(("10.65.0.2", 5000))
+print(flush=True)
+for c in [s.accept()[0] for _ in "abc"]: c.recv(4000, socket.MSG_WAITALL)' > /run/server.py
+echo 'import socket
+connections = [socket.create_connection(("10.65.0.2", 5000)) for _ in "abc"]
+for c, size in zip(connections, (1000, 2000, 4000)): c.sendall(b"x" * size)' > /run/client.py
+ip netns exec h1 python3 /run/server.py > /run/ready &
+while [ ! -s /run/ready ]; do sleep 0.01; done
+ip netns exec h0 env LD_PRELOAD=$0 python3 /run/client.py
+wait
+bytes() { awk -v class=$1 '$1 == "class" { here = $3 == class } here && $1 == "Sent" { print class, int($2 / 1000) }'; }
+for class in 1:14 1:15; do ip netns exec h0 tc -s class show dev rail0 | bytes $class; done
+for class in 1:12 1:13; do tc -s class show dev h1-rail0 | bytes $class; done)sh",
+                                                         CONNECTION_NUMBERS}));
+  EXPECT_EQ(sent, "1:14 5\n1:15 2\n1:12 5\n1:13 2\n");
 }
 
 TEST_F(hosts_test, give_a_host_another_rate) {

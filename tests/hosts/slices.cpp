@@ -65,7 +65,7 @@ program_result run_on_slices(const emulated_hosts& hosts, const slice_request& r
   command.push_back("/run/run_on_slices");
   for (const int number : {hosts.network().hosts, request.gpus, request.share, request.channels})
     command.push_back(std::to_string(number));
-  command.push_back(request.program);
+  command.insert(command.end(), {request.connection_numbers, request.program});
   command.insert(command.end(), request.arguments.begin(), request.arguments.end());
   return run_program(hosts.namespaces().inside(command));
 }

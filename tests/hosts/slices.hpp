@@ -22,6 +22,9 @@ struct slice_request {
   int gpus = 1;      ///< cards of this machine, dealt out in turn
   int share = 12;    ///< per cent of a card's multiprocessors for a rank
   int channels = 2;  ///< NCCL's; each takes one of the slice's multiprocessors
+  /// The library of connection_numbers.cpp, which ranks are started with; empty: none, and links of several queues tell connections
+  /// by the other host alone.
+  std::string connection_numbers;
   std::chrono::seconds time_out{60};
 };
 

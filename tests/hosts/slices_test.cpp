@@ -84,6 +84,14 @@ TEST_F(slices, put_a_rank_on_each_host_and_tell_nccl_apart) {
                                    "2 of 3 h2 rail 10.64.0.1 30 2 10.66.0.3/16"));
 }
 
+TEST_F(slices, number_the_connections_of_ranks) {
+  const emulated_hosts hosts(host_network::star(2, bandwidth(12.5e6)));
+  const auto result = run_on_slices(hosts, {.program = "sh",
+                                            .arguments = {"-c", "echo $LD_PRELOAD"},
+                                            .connection_numbers = CONNECTION_NUMBERS});
+  EXPECT_EQ(result.output, CONNECTION_NUMBERS "\n" CONNECTION_NUMBERS "\n") << result.errors;
+}
+
 TEST_F(slices, take_short_turns_on_cores) {
   utsname kernel{};
   uname(&kernel);

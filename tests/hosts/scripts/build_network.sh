@@ -1,6 +1,6 @@
 # build_network HOSTS HOSTS_PER_LEAF RAILS LINKS UPLINK MTU BURST AT_ONCE QUEUES: rates in bytes/s, LINKS one of each host, BURST in us
 # at a rate. AT_ONCE: packets that pass a queue as one. QUEUES of a link, among which it divides its rate evenly: connections are dealt
-# out to them by the other host, then by their port. The network namespace it runs in holds the bridges and is called "fabric" from now on; the hosts' are
+# out to them by the other host, beyond 16 by their DSCP too (connection_numbers.cpp). The network namespace it runs in holds the bridges and is called "fabric" from now on; the hosts' are
 # h0, h1, ...
 set -e
 hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6 burst_us=$7 at_once=$8 queues=$9
@@ -48,35 +48,37 @@ shape() {  # NAMESPACE INTERFACE RATE PLACE_OF_ADDRESS: in the IP header of what
   if [ $queues -eq 1 ]; then
     tc -n $1 qdisc add dev $2 parent 1:1 bfifo limit 256m
   else
-    divide $2 $3 $least $4 | tc -n $1 -batch -
+    divided=/run/divided-$3-$4
+    [ -e $divided ] || divide $3 $least $4 > $divided
+    sed "s/INTERFACE/$2/" $divided | tc -n $1 -batch -
   fi
 }
 
-# By the last bits of the other host's address, then by the port (those of connections are even). Acknowledgements go first: behind
-# data they would hold up what they are for.
-divide() {  # INTERFACE RATE LEAST_BURST PLACE_OF_ADDRESS
-  filter="filter add dev $1 parent 1: protocol ip prio 1"
+# By the last bits of the other host's address, then by those of the DSCP. Acknowledgements go first: behind data they would hold up
+# what they are for.
+divide() {  # RATE LEAST_BURST PLACE_OF_ADDRESS: lines for tc, of any INTERFACE
+  filter="filter add dev INTERFACE parent 1: protocol ip prio 1"
   queue() {  # CLASS RATE PRIORITY
-    echo "class add dev $interface parent 1:1 classid 1:$1 htb rate $(($2))bps ceil ${rate}bps prio $3 burst $least cburst $least quantum $least"
-    echo "qdisc add dev $interface parent 1:$1 bfifo limit 256m"
+    echo "class add dev INTERFACE parent 1:1 classid 1:$1 htb rate $(($2))bps ceil ${rate}bps prio $3 burst $least cburst $least quantum $least"
+    echo "qdisc add dev INTERFACE parent 1:$1 bfifo limit 256m"
   }
-  interface=$1 rate=$2 least=$3
-  hosts_told=$queues ports=1
-  [ $queues -le 16 ] || { hosts_told=16; ports=$((queues / 16)); }
-  queue 2 "$2 / 4" 0
+  rate=$1 least=$2
+  hosts_told=$queues numbers=1
+  [ $queues -le 16 ] || { hosts_told=16; numbers=$((queues / 16)); }
+  queue 2 "rate / 4" 0
   echo "$filter u32 match u16 0 0xff80 at 2 classid 1:2"
   echo "$filter handle 10: u32 divisor $hosts_told"
   for h in $(below $hosts_told); do
     table=$(printf %x $((32 + h)))
-    echo "$filter handle $table: u32 divisor $ports"
-    for p in $(below $ports); do
-      class=$(printf %x $((16 + h * ports + p)))
-      queue $class "$2 / 2 / $queues" 1
-      echo "$filter u32 ht $table:$(printf %x $p): match u32 0 0 classid 1:$class"
+    echo "$filter handle $table: u32 divisor $numbers"
+    for n in $(below $numbers); do
+      class=$(printf %x $((16 + h * numbers + n)))
+      queue $class "rate / 2 / $queues" 1
+      echo "$filter u32 ht $table:$(printf %x $n): match u32 0 0 classid 1:$class"
     done
-    echo "$filter u32 ht 10:$(printf %x $h): match u32 0 0 hashkey mask $(printf 0x%08x $(((ports - 1) << 17))) at 20 link $table:"
+    echo "$filter u32 ht 10:$(printf %x $h): match u32 0 0 hashkey mask $(printf 0x%08x $(((numbers - 1) << 18))) at 0 link $table:"
   done
-  echo "$filter u32 ht 800:: match u32 0 0 hashkey mask $(printf 0x%08x $((hosts_told - 1))) at $4 link 10:"
+  echo "$filter u32 ht 800:: match u32 0 0 hashkey mask $(printf 0x%08x $((hosts_told - 1))) at $3 link 10:"
 }
 
 address() {  # HOST INTERFACE NETWORK

@@ -1,9 +1,11 @@
 #!/bin/sh
-# run_on_slices RANKS GPUS SHARE CHANNELS PROGRAM...: a rank a host, each with SHARE per cent of a card's multiprocessors
-# and a device of NCCL's of its own. The first rank that fails ends the others; its status is the script's.
+# run_on_slices RANKS GPUS SHARE CHANNELS NUMBERS PROGRAM...: a rank a host, each with SHARE per cent of a card's multiprocessors
+# and a device of NCCL's of its own. NUMBERS: the library that numbers their connections, or nothing. The first rank that fails ends
+# the others; its status is the script's.
 folder=$(dirname "$0")
 ranks=$1 gpus=$2 share=$3 channels=$4
-shift 4
+export CONNECTION_NUMBERS=$5
+shift 5
 export CUDA_MPS_PIPE_DIRECTORY=$folder/mps CUDA_MPS_LOG_DIRECTORY=$folder/mps
 mkdir -p "$folder/mps"
 nvidia-cuda-mps-control -d || exit 1
