@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 """Measures PyTorch on the GPUs that profiles are fitted on: its FlashAttention-2 kernels, the host's time for a call.
 
-    tests/gpu/launch 2 tests/gpu/pytorch.py RESULTS
+    tests/gpu/launch 2 tests/gpu/pytorch.py RESULTS [--seconds N] [--layers FILE] [--no-kernels]
 
-Writes RESULTS/fit_pytorch.json and held_out_pytorch.json (kernel points, schema attnsim.measurements.1, for
-`attnsim calibrate` and `compare`) and RESULTS/calls_pytorch.json: seconds a call that an eager context-parallel layer
-makes, small (the host sets the time) and large, and a whole layer, each a list of samples. One rank measures kernels;
-host times of transfers need two.
+Writes RESULTS/fit_pytorch.json and held_out_pytorch.json (kernel points, schema attnsim.measurements.2, for
+`attnsim calibrate` and `compare`), RESULTS/calls_pytorch.json: seconds of the host for each call that an eager
+context-parallel layer makes, seconds of large calls, and of whole layers, each a list of samples of the slower rank;
+and RESULTS/host.yaml, a host profile of the calls' medians. All are gone through in turn, again and again, as the host's speed
+wanders: `gauge` has the seconds of a loop of Python beside each. A call is timed between others, as a layer makes it: in a
+row of the same it takes half as long. One rank measures kernels; host times of transfers need two.
+FILE: layers to run in place of those below, a list of (tokens, heads) of a rank.
 """
+import argparse
 import datetime
 import json
 import os
 import random
-import sys
+import statistics
 import time
 
 import torch
 import torch.distributed as dist
 
 KERNEL = "fa2-torch"
-ROUNDS = 5
+ROUNDS = 5  # of kernels
 FORWARD = torch.ops.aten._flash_attention_forward
 BACKWARD = torch.ops.aten._flash_attention_backward
 
@@ -144,19 +148,24 @@ def host_calls(ranks):
         for work in dist.batch_isend_irecv(works):
             work.wait()
 
+    def all_to_all():
+        received = torch.empty_like(x)
+        dist.all_to_all_single(received, x)
+        return received.reshape(128 * ranks, 1, -1, 64).transpose(0, 1).contiguous()  # a view
+
     small = (128, 128, "full", 8, 8, 64)
     return {
         "attention": Kernel(small, "forward"),
         "attention_backward": Kernel(small, "backward"),
-        "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(*(t.transpose(1, 2) for t in (x, y, y))),
         "merge": lambda: merge(out, lse, x, block_lse),
-        "elementwise": lambda: x + y,
+        "add": lambda: x + y,
         "copy": lambda: x.transpose(1, 2).contiguous(),
+        "cast": lambda: (x.to(torch.float32), block_lse.transpose(-2, -1).unsqueeze(dim=-1)),
         "exchange_of_1": lambda: exchange([x]),
         "exchange_of_2": lambda: exchange([x, y]),
         "all_gather": lambda: dist.all_gather_into_tensor(gathered, x.view(-1)),
         "reduce_scatter": lambda: dist.reduce_scatter_tensor(x.view(-1), gathered),
-        "all_to_all": lambda: to_heads(x, ranks),
+        "all_to_all": all_to_all,
     }
 
 
@@ -174,8 +183,8 @@ def large_calls():
     return calls
 
 
-def layers(ranks):
-    """Name -> a whole layer's forward, full mask, on the tokens a rank that the name ends in: what calls add up to."""
+def layers(ranks, sizes):
+    """Name -> a whole layer's forward, full mask, on the heads and the tokens a rank that the name ends in."""
     peer = (dist.get_rank() + 1) % ranks
 
     def attention(q, k, v):
@@ -204,30 +213,111 @@ def layers(ranks):
         return to_tokens(attention(*(to_heads(t, ranks) for t in (q, k, v)))[0], ranks)
 
     calls = {}
-    for tokens in (512, 1024, 2048, 4096, 8192):
-        for heads in (8, 32):
-            qkv = [torch.randn(1, tokens, heads, 128, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
-            calls[f"ring_{heads}_{tokens}"] = lambda qkv=qkv: ring(*qkv)
-            calls[f"ulysses_{heads}_{tokens}"] = lambda qkv=qkv: ulysses(*qkv)
+    for tokens, heads in sizes:
+        qkv = [torch.randn(1, tokens, heads, 128, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+        calls[f"ring_{heads}_{tokens}"] = lambda qkv=qkv: ring(*qkv)
+        calls[f"ulysses_{heads}_{tokens}"] = lambda qkv=qkv: ulysses(*qkv)
     return calls
 
 
-def measure_calls(of):
-    """Seconds a call in a row of them, from the first call to an idle device; the first round warms up."""
-    calls, times = 100, {}
-    for name, call in of.items():
-        times[name] = []
-        for _ in range(ROUNDS + 1):
-            torch.cuda.synchronize()
-            dist.barrier()
-            torch.cuda.synchronize()
-            started = time.perf_counter()
-            for _ in range(calls):
-                call()
-            torch.cuda.synchronize()
-            times[name].append((time.perf_counter() - started) / calls)
-        times[name].pop(0)
-    return times
+def gauge():
+    """Seconds of a loop that nothing but the host's speed decides."""
+    started, total = time.perf_counter(), 0
+    for i in range(20000):
+        total += i * i
+    return time.perf_counter() - started
+
+
+def together():
+    torch.cuda.synchronize()
+    dist.barrier()
+    torch.cuda.synchronize()
+
+
+class sampler:
+    """Samples of everything, in turn. All ranks draw the same order."""
+
+    def __init__(self, host, large, whole):
+        self.host, self.of = host, {"memory": large, "layer": whole}
+        self.random = random.Random(1)
+        self.samples = {"host": {name: [] for name in host}, "gauge": {"loop": []}}
+        self.samples |= {kind: {name: [] for name in calls} for kind, calls in self.of.items()}
+
+    def round(self):
+        self.among_others()
+        jobs = [(kind, name) for kind, calls in self.of.items() for name in calls]
+        self.random.shuffle(jobs)
+        for number, (kind, name) in enumerate(jobs):
+            self.samples[kind][name].append(self.in_a_row(self.of[kind][name]))
+            if number % 8 == 7:
+                self.among_others()
+
+    def among_others(self, turns=12):
+        """Each call between the others: its median of some turns."""
+        together()
+        self.samples["gauge"]["loop"].append(gauge())
+        names, seconds = list(self.host), {name: [] for name in self.host}
+        for _ in range(turns):
+            self.random.shuffle(names)
+            for name in names:
+                started = time.perf_counter()
+                self.host[name]()
+                seconds[name].append(time.perf_counter() - started)
+        for name, list_of in seconds.items():
+            self.samples["host"][name].append(statistics.median(list_of))
+
+    def in_a_row(self, call, enough=12e-3):
+        """Seconds a call, from the first to an idle device; as many calls on all ranks."""
+        together()
+        started = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        calls = torch.tensor(min(40, max(4, int(enough / (time.perf_counter() - started)))), device="cuda")
+        dist.all_reduce(calls, op=dist.ReduceOp.MIN)
+        calls = int(calls)
+        together()
+        started = time.perf_counter()
+        for _ in range(calls):
+            call()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - started) / calls
+
+    def of_the_slower_rank(self):
+        everyone = [None] * dist.get_world_size()
+        dist.all_gather_object(everyone, self.samples)
+        return {kind: {name: [max(all_ranks) for all_ranks in zip(*(rank[kind][name] for rank in everyone))] for name in names}
+                for kind, names in self.samples.items()}
+
+
+def measure_calls(ranks, sizes, seconds):
+    """For so many seconds; the first round warms up."""
+    all_of = sampler(host_calls(ranks), large_calls(), layers(ranks, sizes))
+    all_of.round()
+    for names in all_of.samples.values():
+        for samples in names.values():
+            samples.clear()
+    started = time.perf_counter()
+    while True:
+        all_of.round()
+        goes_on = torch.tensor(time.perf_counter() - started < seconds, device="cuda", dtype=torch.int32)
+        dist.all_reduce(goes_on, op=dist.ReduceOp.MIN)
+        if not goes_on:
+            return all_of.of_the_slower_rank()
+
+
+def host_profile(seconds, about):
+    """topologies/hosts: medians of calls."""
+    us = {name: 1e6 * statistics.median(samples) for name, samples in seconds["host"].items()}
+    tensor = us["exchange_of_2"] - us["exchange_of_1"]
+    times = {"attention": us["attention"], "attention_backward": us["attention_backward"], "merge": us["merge"], "add": us["add"],
+             "copy": (us["copy"] + us["cast"]) / 2, "exchange": max(0, us["exchange_of_1"] - tensor), "exchanged_tensor": tensor,
+             "all_gather": us["all_gather"], "reduce_scatter": us["reduce_scatter"], "all_to_all": us["all_to_all"]}
+    gauges = sorted(seconds["gauge"]["loop"])
+    spread = (gauges[int(0.95 * (len(gauges) - 1))] - gauges[int(0.05 * (len(gauges) - 1))]) / 2 / statistics.median(gauges)
+    lines = ["name: measured", "basis: measured",
+             f"source: PyTorch {about['torch']}, NCCL {about['nccl']}, {about['processor']}, {about['date']} (tests/gpu/pytorch.py)"]
+    lines += [f"{name}: {time:.2f} us" for name, time in times.items()]
+    return "\n".join([*lines, f"uncertainty: {spread:.2f}   # of a loop of Python's time, 5 to 95 %", ""])
 
 
 def environment():
@@ -240,27 +330,38 @@ def environment():
 
 def write(path, content):
     with open(path + ".partial", "w") as file:
-        json.dump(content, file)
+        file.write(content)
     os.replace(path + ".partial", path)
 
 
+SIZES = [(tokens, heads) for tokens in (512, 1024, 2048, 4096, 8192) for heads in (8, 32)]
+
+
 def main():
-    results = sys.argv[1]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results")
+    parser.add_argument("--seconds", type=float, default=30, help="of calls and layers")
+    parser.add_argument("--layers")
+    parser.add_argument("--no-kernels", action="store_true")
+    asked = parser.parse_args()
+    results = asked.results
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     os.makedirs(results, exist_ok=True)
+    sizes = json.load(open(asked.layers)) if asked.layers else SIZES
     if ranks > 1:
         dist.init_process_group("nccl", device_id=torch.device("cuda", torch.cuda.current_device()))
         with torch.no_grad():
-            seconds = {name: measure_calls(of) for name, of in
-                       (("host", host_calls(ranks)), ("memory", large_calls()), ("layer", layers(ranks)))}
+            seconds = measure_calls(ranks, sizes, asked.seconds)
         if rank == 0:
-            write(f"{results}/calls_pytorch.json", {"environment": environment(), "seconds": seconds})
+            about = environment()
+            write(f"{results}/calls_pytorch.json", json.dumps({"environment": about, "seconds": seconds}))
+            write(f"{results}/host.yaml", host_profile(seconds, about))
         dist.destroy_process_group()
-    if rank == 0:
+    if rank == 0 and not asked.no_kernels:
         for name, shapes in (("fit", fit_shapes()), ("held_out", check_shapes())):
-            write(f"{results}/{name}_pytorch.json",
-                  {"schema": "attnsim.measurements.1", "environment": environment(), "points": measure_kernels(shapes)})
+            content = {"schema": "attnsim.measurements.2", "environment": environment(), "points": measure_kernels(shapes)}
+            write(f"{results}/{name}_pytorch.json", json.dumps(content))
 
 
 if __name__ == "__main__":
