@@ -7,6 +7,32 @@
 #include "validate/transports/host_channel.hpp"
 
 namespace attnsim::validate {
+namespace {
+
+/// Each part behind its size.
+blob one_message(const std::vector<blob>& parts) {
+  blob message;
+  for (const auto& part : parts) {
+    const std::uint64_t size = part.size();
+    const auto* bytes = reinterpret_cast<const std::byte*>(&size);
+    message.insert(message.end(), bytes, bytes + sizeof size);
+    message.insert(message.end(), part.begin(), part.end());
+  }
+  return message;
+}
+
+std::vector<blob> parts_of(const blob& message) {
+  std::vector<blob> parts;
+  for (auto at = message.begin(); at != message.end(); at += std::ssize(parts.back())) {
+    std::uint64_t size = 0;
+    std::memcpy(&size, &*at, sizeof size);
+    at += sizeof size;
+    parts.emplace_back(at, at + static_cast<std::ptrdiff_t>(size));
+  }
+  return parts;
+}
+
+}  // namespace
 
 std::unique_ptr<channel> host_transport::open(kernels::backend& device, kernels::stream_id stream,
                                               const std::vector<int>& group, int) {
@@ -34,20 +60,17 @@ blob host_transport::receive(const std::string& what, int from) {
   return data;
 }
 
-/// By way of rank 0.
+/// By way of rank 0, which sends all in one message.
 std::vector<blob> host_transport::share(const blob& own) {
   const std::string what = "sharing of results";
-  std::vector<blob> all(static_cast<std::size_t>(ranks()));
-  all[static_cast<std::size_t>(rank())] = own;
   if (rank() != 0) {
     send(what, 0, own);
-    for (auto& one : all) one = receive(what, 0);
-    return all;
+    return parts_of(receive(what, 0));
   }
-  for (int r = 1; r < ranks(); ++r) all[static_cast<std::size_t>(r)] = receive(what, r);
-  for (int r = 1; r < ranks(); ++r) {
-    for (const auto& one : all) send(what, r, one);
-  }
+  std::vector<blob> all{own};
+  for (int r = 1; r < ranks(); ++r) all.push_back(receive(what, r));
+  const auto message = one_message(all);
+  for (int r = 1; r < ranks(); ++r) send(what, r, message);
   return all;
 }
 
