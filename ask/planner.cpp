@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "model/cost/analytic.hpp"
 #include "model/cost/bound.hpp"
 #include "model/cost/host_time.hpp"
 #include "model/cost/volume.hpp"
@@ -24,12 +25,14 @@ namespace attnsim {
 namespace {
 
 constexpr seconds never{std::numeric_limits<double>::infinity()};
+constexpr int few_ranks = 256;  ///< a simulation takes no time to speak of
 
 struct candidate {
   strategy chosen;
   int data_parallel = 1;
   seconds bound;
   seconds bound_of_others;  ///< the least in other layouts; never: there are none
+  seconds computation;      ///< of its program; 0: not worked out
   seconds estimate;
   byte_count memory;
   bool estimated = false;
@@ -252,27 +255,42 @@ std::vector<candidate> other_layouts(const std::vector<candidate>& estimated,
   return result;
 }
 
-/// The least feasible estimates so far, of all strategies and of each schedule.
+/// A schedule on a grid: what a plan lists once.
+using schedule_on_grid = std::tuple<std::string, int, int, int, int>;
+schedule_on_grid on_its_grid(const strategy& s) {
+  return {s.schedule, s.rows, s.cols, s.ulysses, s.tensor_parallel};
+}
+
+/// The least feasible estimates so far, of all strategies, of each schedule and of each on its grid.
 class best_estimates {
  public:
   void add(const candidate& one) {
     const std::lock_guard lock(guard_);
     best_ = std::min(best_, one.estimate);
-    auto& of_schedule = of_schedule_.try_emplace(one.chosen.schedule, never).first->second;
+    const auto& s = one.chosen;
+    auto& of_schedule = of_schedule_.try_emplace(s.schedule, never).first->second;
     of_schedule = std::min(of_schedule, one.estimate);
+    auto& of_grid = of_grid_.try_emplace(on_its_grid(s), never).first->second;
+    of_grid = std::min(of_grid, one.estimate);
   }
 
-  /// By its bound the candidate is neither within `slack` of the best nor the best of its schedule.
-  bool rules_out(const candidate& one, double slack) const {
+  /// What takes at least `bound` is neither within the layouts' slack of the best, nor the best of its schedule, nor, by its
+  /// grid, among the `least` best.
+  bool rules_out(const candidate& one, seconds bound, const plan_request& request) const {
     const std::lock_guard lock(guard_);
+    if (bound <= best_ * request.layout_slack) return false;
     const auto known = of_schedule_.find(one.chosen.schedule);
-    return one.bound > best_ * slack && known != of_schedule_.end() && one.bound >= known->second;
+    if (known == of_schedule_.end() || bound < known->second) return false;
+    const auto better = std::count_if(of_grid_.begin(), of_grid_.end(),
+                                      [&](const auto& grid) { return grid.second <= bound; });
+    return static_cast<std::size_t>(better) >= request.least;
   }
 
  private:
   mutable std::mutex guard_;
   seconds best_ = never;
   std::map<std::string, seconds> of_schedule_;
+  std::map<schedule_on_grid, seconds> of_grid_;
 };
 
 std::vector<candidate*> pointers_to(std::vector<candidate>& all) {
@@ -353,19 +371,34 @@ std::vector<std::vector<candidate*>> of_one_program(const std::vector<candidate*
 /// Estimates candidates of one grid. What they have in common is worked out once.
 class grid_estimates {
  public:
-  grid_estimates(const cluster& c, const plan_request& request) : c_(c), request_(request) {}
+  grid_estimates(const cluster& c, const plan_request& request)
+      : c_(c),
+        request_(request),
+        fastest_(*std::max_element(c.device_speed.begin(), c.device_speed.end())) {}
 
   /// Candidates of another program follow.
   void forget_programs() { programs_.clear(); }
+
+  /// On the fastest device.
+  seconds computation_of(const candidate& one) {
+    const auto problem = part_of_batch(request_.problem, one.data_parallel);
+    seconds all;
+    for (const auto pass : passes_of(request_.pass)) {
+      const auto s = informed(one.chosen, c_, problem, pass);
+      all += program_of(s, problem, pass).computation / fastest_;
+    }
+    return all;
+  }
 
   void estimate(candidate& one) {
     const auto problem = part_of_batch(request_.problem, one.data_parallel);
     const auto& ranks = ranks_of(one.chosen);
     for (const auto pass : passes_of(request_.pass)) {
       const auto s = informed(one.chosen, c_, problem, pass);
-      const auto& known = program_of(s, problem, pass);
+      auto& known = program_of(s, problem, pass);
       const placed_schedule i(ranks, s, known.priced);
       one.estimate += std::max(attnsim::estimate(i).time, host_time(i));
+      if (known.memory == byte_count{}) known.memory = peak_memory(known.priced->work()).peak;
       one.memory = std::max(one.memory, known.memory);
     }
     one.estimated = true;
@@ -374,7 +407,8 @@ class grid_estimates {
  private:
   struct program {
     std::shared_ptr<const priced_schedule> priced;
-    byte_count memory;
+    seconds computation;  ///< on a device of speed 1
+    byte_count memory;    ///< 0: not worked out
   };
 
   const placed_ranks& ranks_of(const strategy& s) {
@@ -384,34 +418,42 @@ class grid_estimates {
         .first->second;
   }
 
-  const program& program_of(const strategy& s, const attention& a, pass_kind pass) {
+  program& program_of(const strategy& s, const attention& a, pass_kind pass) {
     auto& known = programs_[{pass, s.block_cost}];
     if (!known.priced) {
       known.priced = std::make_shared<const priced_schedule>(c_, a, s, make_schedule(s, a, pass));
-      known.memory = peak_memory(known.priced->work()).peak;
+      known.computation = computation(*known.priced);
     }
     return known;
   }
 
   const cluster& c_;
   const plan_request& request_;
+  const double fastest_;                                      ///< device speed
   std::map<std::string, placed_ranks> ranks_;                 ///< by placement
   std::map<std::pair<pass_kind, double>, program> programs_;  ///< by pass and cost of a block
 };
 
-/// Estimates what its bound does not rule out and drops the rest, of which it returns the least bound.
+/// Estimates what neither its bound nor its computation rules out and drops the rest, of which it returns the least bound.
 seconds estimate_all(const cluster& c, const plan_request& request,
                      std::vector<candidate>& candidates, best_estimates& best,
                      const std::function<void()>& done) {
   bound_all(c, request, candidates);
   auto groups = on_one_grid(pointers_to(candidates));
+  // Small grids first: few steps, so the best are likely among them and rule out most of the others.
+  std::stable_sort(groups.begin(), groups.end(), [](const auto& x, const auto& y) {
+    const auto size = [](const strategy& s) { return s.rows + s.cols; };
+    return size(x.front()->chosen) < size(y.front()->chosen);
+  });
   parallel_for_each(groups, [&](const std::vector<candidate*>& group) {
     grid_estimates estimates(c, request);
     for (const auto& alike : of_one_program(group)) {
       estimates.forget_programs();
       for (auto* one : alike) {
         done();
-        if (best.rules_out(*one, request.layout_slack)) continue;
+        if (best.rules_out(*one, one->bound, request)) continue;
+        one->computation = estimates.computation_of(*one);
+        if (best.rules_out(*one, one->computation, request)) continue;
         estimates.estimate(*one);
         if (one->memory <= c.device.memory) best.add(*one);
       }
@@ -420,9 +462,13 @@ seconds estimate_all(const cluster& c, const plan_request& request,
   // The order in which threads run decides what was estimated needlessly, but not what is left.
   auto dropped = never;
   std::erase_if(candidates, [&](const candidate& one) {
-    const bool drops = !one.estimated || best.rules_out(one, request.layout_slack);
-    if (drops) dropped = std::min({dropped, one.bound, one.bound_of_others});
-    return drops;
+    const bool by_bound = best.rules_out(one, one.bound, request);
+    const bool by_computation = best.rules_out(one, one.computation, request);
+    if (by_bound || by_computation) {
+      const auto least = by_bound ? one.bound : std::max(one.bound, one.computation);
+      dropped = std::min({dropped, least, one.bound_of_others});
+    }
+    return by_bound || by_computation;
   });
   return dropped;
 }
@@ -452,17 +498,15 @@ plan_request affordable(plan_request request) {
 
 /// Keeps what is worth predicting of candidates sorted by estimate. Returns the least bound of what is not simulated.
 seconds keep_promising(std::vector<candidate>& sorted, const plan_request& request) {
-  constexpr int few_ranks = 256;
   const seconds limit = sorted.front().estimate * request.slack;
-  std::map<std::tuple<std::string, int, int, int, int>, std::size_t> of_grid;
+  std::map<schedule_on_grid, std::size_t> of_grid;
   std::map<std::string, std::size_t> of_schedule;
   std::map<std::pair<int, int>, std::size_t> of_one_place;
   std::size_t kept = 0;
   auto least = never;
   std::erase_if(sorted, [&](candidate& one) {
     const auto& s = one.chosen;
-    const bool among_grid =
-        ++of_grid[{s.schedule, s.rows, s.cols, s.ulysses, s.tensor_parallel}] <= request.per_grid;
+    const bool among_grid = ++of_grid[on_its_grid(s)] <= request.per_grid;
     const bool first_of_schedule = ++of_schedule[one.chosen.schedule] == 1;
     const bool close = one.estimate <= limit && kept < request.most;
     const bool keep = first_of_schedule || (among_grid && (close || kept < request.least));
@@ -479,11 +523,6 @@ seconds keep_promising(std::vector<candidate>& sorted, const plan_request& reque
 bool same_result(const prediction& a, const prediction& b) {
   return a.chosen.rows == b.chosen.rows && a.chosen.ulysses == b.chosen.ulysses &&
          a.time == b.time && a.most_bytes_sent == b.most_bytes_sent;
-}
-
-bool same_grid(const strategy& a, const strategy& b) {
-  return a.schedule == b.schedule && a.rows == b.rows && a.cols == b.cols &&
-         a.ulysses == b.ulysses && a.tensor_parallel == b.tensor_parallel;
 }
 
 prediction predicted(const cluster& c, const plan_request& request, const candidate& one,
@@ -594,12 +633,27 @@ std::set<int> fewer_ranks(const cluster& c, const plan_request& request) {
   return counts;
 }
 
-/// The best on `ranks` ranks, if anything fits; the shortest search that finds it.
-std::optional<prediction> best_on(const cluster& c, plan_request request, int ranks) {
+/// Those to try on fewer ranks, all being none; of many ranks only the best of the result.
+std::vector<std::string> schedules_on_fewer(const plan_result& result,
+                                            const plan_request& request) {
+  constexpr std::size_t few = 3;
+  if (request.ranks <= few_ranks) return {};
+  std::vector<std::string> names;
+  for (const auto& p : result.candidates) {
+    if (std::find(names.begin(), names.end(), p.chosen.schedule) == names.end())
+      names.push_back(p.chosen.schedule);
+    if (names.size() == few) break;
+  }
+  return names;
+}
+
+/// The best of these schedules, or of all, on `ranks` ranks, if anything fits; the shortest search that finds it.
+std::optional<prediction> best_on(const cluster& c, plan_request request, int ranks,
+                                  std::vector<std::string> schedules) {
   request.ranks = ranks;
   request.fix_grid = false;
   request.fixed.ulysses = 0;
-  request.schedules.clear();
+  request.schedules = std::move(schedules);
   request.least = request.per_grid = 1;
   request.slack = request.layout_slack = 1.05;
   try {
@@ -636,7 +690,7 @@ std::vector<prediction> best_of_each(std::vector<prediction> all) {
   std::vector<prediction> best;
   for (auto& p : all) {
     const bool seen = std::any_of(best.begin(), best.end(), [&](const prediction& b) {
-      return same_grid(b.chosen, p.chosen) || same_result(b, p);
+      return on_its_grid(b.chosen) == on_its_grid(p.chosen) || same_result(b, p);
     });
     if (!seen) best.push_back(std::move(p));
   }
@@ -651,7 +705,8 @@ plan_result plan(const cluster& c, const plan_request& request, const plan_progr
   require_tensor_parallel(request.fixed, request.problem, request.ranks);
   auto result = search(c, request, progress, preview).run();
   for (const int n : fewer_ranks(c, request)) {
-    if (auto best = best_on(c, request, n)) result.on_fewer.push_back(std::move(*best));
+    if (auto best = best_on(c, request, n, schedules_on_fewer(result, request)))
+      result.on_fewer.push_back(std::move(*best));
   }
   warn_of_fewer(result);
   result.problem = request.problem;

@@ -2,8 +2,9 @@
 // problem allows, from cheap and rough to dear and exact.
 //
 //   bound        a formula (model/cost/bound.hpp) for every strategy, with one token layout
-//   estimate     the closed form (model/cost/analytic.hpp), by ascending bound, unless the bound exceeds `layout_slack` times
-//                the best estimate so far and the best of its schedule; what comes within that also with other layouts
+//   estimate     the closed form (model/cost/analytic.hpp), small grids first, unless the bound, or then what its program
+//                computes, exceeds `layout_slack` times the best estimate so far, the best of its schedule and those of
+//                `least` grids; what comes within that also with other layouts
 //   simulation   of each schedule and grid the `per_grid` best estimates, if within `slack` of the best of all and among
 //                the `most` best, or among the `least` best; and of each schedule the best in any case
 //
@@ -49,8 +50,8 @@ struct plan_result {
   pass_kind pass = pass_kind::both;
   std::vector<prediction> candidates;  ///< feasible ones, best first; one a schedule and grid
   std::vector<rejection> rejected;     ///< what does not fit in memory or the algorithm refuses
-  std::vector<prediction>
-      on_fewer;                ///< the best on one rank, one node and, up to 1,024, half the ranks
+  /// The best on one rank, one node and, up to 1,024, half the ranks; above 256 of the three best schedules alone.
+  std::vector<prediction> on_fewer;
   std::size_t considered = 0;  ///< strategies
   std::size_t estimated = 0;   ///< those that their bound did not rule out
   std::size_t simulated = 0;

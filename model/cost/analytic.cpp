@@ -236,4 +236,8 @@ analytic_estimate estimate(const placed_schedule& i) {
   return slowest;
 }
 
+seconds computation(const priced_schedule& i) {
+  return i.costs().longest_stream(i.program().grid.ranks() - 1);
+}
+
 }  // namespace attnsim

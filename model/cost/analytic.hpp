@@ -29,4 +29,8 @@ struct analytic_estimate {
 
 analytic_estimate estimate(const placed_schedule&);
 
+/// What estimate() cannot fall below on devices of speed 1, wherever the ranks are placed: what the last rank, which it
+/// follows too, computes.
+seconds computation(const priced_schedule&);
+
 }  // namespace attnsim

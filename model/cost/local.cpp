@@ -198,10 +198,12 @@ seconds local_costs::time(std::size_t op, int rank) const {
   return find(op, rank).time;
 }
 
-seconds local_costs::total_time(int rank) const {
-  seconds total;
-  for (std::size_t op = 0; op < workload_.program().program.size(); ++op) total += time(op, rank);
-  return total;
+seconds local_costs::longest_stream(int rank) const {
+  const auto& program = workload_.program();
+  std::vector<seconds> of_stream(program.streams.size());
+  for (std::size_t op = 0; op < program.program.size(); ++op)
+    of_stream[static_cast<std::size_t>(program.program[op].stream)] += time(op, rank);
+  return *std::max_element(of_stream.begin(), of_stream.end());
 }
 
 }  // namespace attnsim

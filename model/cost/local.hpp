@@ -29,8 +29,8 @@ class local_costs {
   /// What moves memory in program[op], or brings its kernel calls' results to their place.
   const memory_calls& memory(std::size_t op, int rank) const { return find(op, rank).memory; }
 
-  /// The part of `rank`'s whole program that computes.
-  seconds total_time(int rank) const;
+  /// What the stream of `rank`'s program that computes longest computes: no run takes less.
+  seconds longest_stream(int rank) const;
 
  private:
   struct cost {
