@@ -86,7 +86,8 @@ std::string megatron_refusal(const strategy& s, const attention& a, pass_kind) {
                    other_tokens(s, a, token_layout::zigzag, "DualChunkSwap")});
 }
 
-std::string megatron_settings(const strategy& s, const attention&) {
+/// TransformerEngine counts a window without the token itself.
+std::string megatron_settings(const strategy& s, const attention& a) {
   const auto type = cp_comm_type_of(s).name;
   auto text = s.tensor_parallel > 1
                   ? fmt::format("--tensor-model-parallel-size {}\n", s.tensor_parallel)
@@ -96,6 +97,8 @@ std::string megatron_settings(const strategy& s, const attention&) {
   if (type == "a2a+p2p") {
     text += fmt::format("--hierarchical-context-parallel-sizes {} {}\n", s.ulysses, ring_size(s));
   }
+  if (a.window > 0) text += fmt::format("--window-size {},0\n", a.window - 1);
+  if (a.sinks) text += "--softmax-type learnable\n";
   return text;
 }
 
@@ -230,11 +233,14 @@ std::string vllm_refusal(const strategy& s, const attention& a, pass_kind pass) 
                    no_prefix(a), other_tokens(s, a, token_layout::zigzag, "head-tail chunks")});
 }
 
-std::string vllm_settings(const strategy& s, const attention&) {
+/// Windows and sinks are the model's config.json's; room for the cache is asked for here.
+std::string vllm_settings(const strategy& s, const attention& a) {
   if (decodes_in_vllm(s)) {
-    return fmt::format("--tensor-parallel-size {}\n--decode-context-parallel-size {}\n{}",
-                       s.tensor_parallel * ring_size(s), ring_size(s),
-                       s.schedule == "dcp" ? "" : "--dcp-comm-backend a2a\n");
+    return fmt::format(
+        "--tensor-parallel-size {}\n--decode-context-parallel-size {}\n{}--max-model-len {}\n"
+        "--max-num-seqs {}\n",
+        s.tensor_parallel * ring_size(s), ring_size(s),
+        s.schedule == "dcp" ? "" : "--dcp-comm-backend a2a\n", a.prefix + a.sequence, a.batch);
   }
   return fmt::format("--tensor-parallel-size {}\n--prefill-context-parallel-size {}\n",
                      s.tensor_parallel, ring_size(s));

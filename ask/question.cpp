@@ -118,6 +118,16 @@ attention layer_of(const question& q) {
   a.kv_sequence = q.kv_sequence;
   a.dtype = q.dtype;
   a.wire_dtype = q.wire_dtype;
+  return as_framework_has_it(std::move(a), q);
+}
+
+attention as_framework_has_it(attention a, const question& q) {
+  if (q.framework.empty() || a.latent || a.kv_heads == a.heads) return a;
+  if (!read_framework_file(q.framework).repeats_keys) return a;
+  a.notes.push_back(
+      fmt::format("{} repeats keys and values for every query head: {} in place of {}", q.framework,
+                  a.heads, a.kv_heads));
+  a.kv_heads = a.heads;
   return a;
 }
 

@@ -103,6 +103,9 @@ int ranks_of(const question&, const cluster&);
 /// Not checked, without padding, of no tokens where none are given.
 attention layer_of(const question&);
 
+/// As the question's framework gives it to attention: it may repeat keys and values for every query head.
+attention as_framework_has_it(attention, const question&);
+
 /// When padding is asked for, the sequence, or each document, grows to the next multiple of `unit` tokens. Throws as check()
 /// does.
 attention problem_of(const question&, std::int64_t unit);

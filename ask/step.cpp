@@ -117,7 +117,7 @@ attention problem_with(const attention& shape, const step_question& q) {
   a.sequence = *q.base.sequence;
   a.prefix = q.base.prefix;
   a.batch = q.sequences();
-  return a;
+  return as_framework_has_it(std::move(a), q.base);
 }
 
 /// About a field that the step has by another name.
@@ -276,6 +276,15 @@ void add_warnings(step_answer& a, const cluster& c) {
     a.warnings.push_back(fmt::format("{} has no fp8 products: they are as bf16's", c.device.name));
 }
 
+/// Products of both passes, one behind the other, run above the clocks that they settle at.
+void start_from_idle(layer_answer& a, const matmul_profile& m) {
+  auto& forward = a.forward[static_cast<std::size_t>(step_part::products)];
+  auto& backward = a.backward[static_cast<std::size_t>(step_part::products)];
+  const double first = time_from_idle(m, seconds(forward)).value();
+  backward = time_from_idle(m, seconds(forward + backward)).value() - first;
+  forward = first;
+}
+
 /// Operations of the pipeline rank's products and attention in a micro-batch's passes, at the highest rates.
 double least_seconds(const step_question& q, const layer_setting& s, const cluster& c) {
   const auto products = [&](const std::vector<layer_operation>& list) {
@@ -338,10 +347,11 @@ double memory_for(const step_question& q, const cluster& c) {
 }
 
 layer_answer layer_of(const step_question& q, const cluster& c, const transformer& t,
-                      known_parts& known) {
+                      known_parts& known, layer_runner by) {
   const auto cut = degrees_of(q, ranks_of(q.base, c));
   check_model(q, cut, t);
-  const auto setting = setting_of(q, cut, t);
+  auto setting = setting_of(q, cut, t);
+  setting.copies_values = by == layer_runner::executor;
   const auto attended = attention_of(q, cut, t, known);
   const bool sharded = sharding_of(q) == sharding::parameters;
   const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
@@ -351,6 +361,10 @@ layer_answer layer_of(const step_question& q, const cluster& c, const transforme
                  .forward = costs.layers(pass_kind::forward, {.others = 1}, {.gathers = sharded}),
                  .backward = costs.layers(pass_kind::backward, {.others = 1},
                                           {.gathers = sharded, .reduces = sharded})};
+  if (by == layer_runner::executor) {
+    a.backward = a.backward + costs.norm_gradient_sums();
+    start_from_idle(a, c.device.matmul);
+  }
   const auto both = a.forward + a.backward;
   const auto [below, above] = doubts_of(both, a.attention, c);
   a.time = seconds(sum_of(both));

@@ -77,8 +77,14 @@ step_bound bound_of(const step_question&, const cluster&, const transformer&);
 /// Of a device, what the step may hold.
 double memory_for(const step_question&, const cluster&);
 
-/// One layer of a micro-batch by itself, with attention over all tokens: what validate/layer runs. Sharded parameters are gathered
-/// before each pass and their gradients summed behind backward.
+/// Who runs a layer by itself.
+enum class layer_runner {
+  framework,  ///< again and again, until clocks have settled
+  executor,  ///< validate/layer: from an idle device; copies values, and adds up norms' gradients over tensor ranks
+};
+
+/// One layer of a micro-batch by itself, with attention over all tokens. Sharded parameters are gathered before each pass and their
+/// gradients summed behind backward.
 struct layer_answer {
   layer_setting setting;
   sharding shard = sharding::none;
@@ -86,7 +92,8 @@ struct layer_answer {
   part_times forward{}, backward{};
   seconds time, low, high;  ///< of both; the interval as a step has it
 };
-layer_answer layer_of(const step_question&, const cluster&, const transformer&, known_parts&);
+layer_answer layer_of(const step_question&, const cluster&, const transformer&, known_parts&,
+                      layer_runner = layer_runner::framework);
 
 /// One layer's attention, all passes, the mean over the model's layers.
 double attention_seconds(const step_question&, const transformer&, known_parts&);

@@ -120,6 +120,9 @@ class step_costs::program {
         add(list[i]);
       }
     }
+    if (data.reduces) {
+      for (const auto& op : gradient_casts(setting_)) add(op);
+    }
     ends_.push_back(computed_);
     if (data.reduces) reduce();
   }
@@ -262,7 +265,7 @@ double step_costs::local(const layer_operation& op) const {
   if (op.work == layer_work::product)
     return product_time(device, op.product, op.type).value() / speed_;
   const auto each = byte_count(static_cast<std::int64_t>(op.traffic / op.kernels));
-  return op.kernels * device.memory_time(each).value() / speed_;
+  return op.kernels * device.elementwise_time(op.kind, each).value() / speed_;
 }
 
 part_times step_costs::run(const layer_setting& s, const std::vector<layer_operation>& list,
@@ -297,6 +300,10 @@ part_times step_costs::layers(pass_kind pass, const layer_row& row, beside data,
   if (row.others > 0) total = alike(setting_, pass, row.others, data, scale);
   if (row.dense > 0) total = total + alike(without_experts(setting_), pass, row.dense, data, scale);
   return total;
+}
+
+part_times step_costs::norm_gradient_sums() const {
+  return run(setting_, attnsim::norm_gradient_sums(setting_), 1, {}, 1);
 }
 
 part_times step_costs::loss(pass_kind pass) const {

@@ -74,6 +74,7 @@ class step_costs {
   /// Of so many layers in a row, with attention `scale` times as long. Exchanges of tensor ranks that may overlap do where that
   /// is faster: pieces of few tokens are not.
   part_times layers(pass_kind, const layer_row&, beside, double scale = 1) const;
+  part_times norm_gradient_sums() const;
   part_times loss(pass_kind) const;
   part_times embedding(pass_kind) const;
   /// Of the output layer for so many tokens.

@@ -61,6 +61,7 @@ calibration calibrate(const device_profile& prior, const std::vector<measurement
   fit_memory(f);
   fit_kernels(f);
   fit_products(f);
+  fit_elementwise(f);
   fit_transports(f);
   fit_interference(f);
   fit_intervals(f);

@@ -139,6 +139,20 @@ std::string text(const transport_profile& t) {
   return result + "}";
 }
 
+/// Empty where none was measured.
+std::string elementwise_text(const device_profile& d) {
+  std::string result;
+  for (int i = 0; i < elementwise_kinds; ++i) {
+    const auto& rate = d.elementwise[i];
+    if (rate.efficiency == 0) continue;
+    result +=
+        fmt::format("{}{}: {{efficiency: {:.4g}, start: {}}}",
+                    result.empty() ? "elementwise: {" : ",\n              ",
+                    name_of(static_cast<elementwise_kind>(i)), rate.efficiency, text(rate.start));
+  }
+  return result.empty() ? result : result + "}\n";
+}
+
 }  // namespace
 
 std::string to_yaml(const device_profile& d, const std::vector<std::string>& notes) {
@@ -148,9 +162,13 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
   result += fmt::format("peak: {{half: {}, fp32: {}", text(d.peak_half), text(d.peak_fp32));
   if (d.peak_fp8 > flop_rate()) result += fmt::format(", fp8: {}", text(d.peak_fp8));
   result +=
-      fmt::format("}}\nmatmul: {{half: {:.4g}, fp8: {:.4g}, tile: [{}, {}], depth: {:.4g}{}}}\n",
+      fmt::format("}}\nmatmul: {{half: {:.4g}, fp8: {:.4g}, tile: [{}, {}], depth: {:.4g}{}{}}}\n",
                   d.matmul.half, d.matmul.fp8, d.matmul.rows, d.matmul.cols, d.matmul.depth,
+                  d.matmul.boost == 1 ? ""
+                                      : fmt::format(", boost: {:.4g}, boost_time: {}",
+                                                    d.matmul.boost, text(d.matmul.boost_time)),
                   d.matmul.assumed.empty() ? "" : ", assumed: " + quoted(d.matmul.assumed));
+  result += elementwise_text(d);
   result += fmt::format("memory: {{capacity: {} B, bandwidth: {}, efficiency: {:.4g}",
                         d.memory.value(), text(d.memory_bandwidth), d.memory_efficiency);
   if (d.delta_efficiency != d.memory_efficiency)

@@ -48,6 +48,7 @@ class fitting {
 void fit_memory(fitting&);
 void fit_kernels(fitting&);
 void fit_products(fitting&);
+void fit_elementwise(fitting&);
 void fit_transports(fitting&);
 /// Both at once, and runs from idle; after the others.
 void fit_interference(fitting&);

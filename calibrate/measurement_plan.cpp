@@ -10,11 +10,12 @@
 namespace attnsim {
 namespace {
 
-constexpr name_table<point_kind, 5> point_kinds{{{point_kind::kernel, "kernel"},
+constexpr name_table<point_kind, 6> point_kinds{{{point_kind::kernel, "kernel"},
                                                  {point_kind::memory, "memory"},
                                                  {point_kind::transfer, "transfer"},
                                                  {point_kind::overlap, "overlap"},
-                                                 {point_kind::product, "matmul"}}};
+                                                 {point_kind::product, "matmul"},
+                                                 {point_kind::elementwise, "elementwise"}}};
 
 constexpr pass_kind passes[] = {pass_kind::forward, pass_kind::backward};
 
@@ -30,6 +31,7 @@ class plan {
       for (const auto& kernel : request_.kernels) add_overlaps(kernel);
     }
     if (!request_.kernels.empty()) add_products(request_.kernels.front());
+    if (!request_.kernels.empty()) add_elementwise(request_.kernels.front());
     std::erase_if(points_, [this](const auto& p) {
       const auto kind = static_cast<point_kind>(p.index());
       return std::find(request_.kinds.begin(), request_.kinds.end(), kind) == request_.kinds.end();
@@ -183,7 +185,7 @@ class plan {
   void add_products(const kernel_to_measure& kernel) {
     const auto tokens = product_tokens(kernel.on_host), widths = product_widths(kernel.on_host);
     const std::size_t wanted = kernel.on_host ? 12 : quick() ? 40 : fits() ? 120 : 200;
-    std::mt19937 random(fits() ? 1 : 2);
+    std::mt19937 random(fits() ? 1 : 3);
     const auto one_of = [&](const auto& list) { return list[random() % list.size()]; };
     std::vector<product_point> drawn;
     for (int turn = 0; drawn.size() < wanted && turn < 100 * static_cast<int>(wanted); ++turn) {
@@ -231,6 +233,40 @@ class plan {
                               static_cast<double>(p.inner);
     return p.rows * p.cols <= most / 2 && p.rows * p.inner <= most && p.inner * p.cols <= most &&
            operations < 5e13;
+  }
+
+  // --- Elementwise operations of a layer ----------------------------------------------------------
+
+  /// On tensors of a few to many million elements; gates are as wide as an MLP, three times a model.
+  void add_elementwise(const kernel_to_measure& kernel) {
+    const auto rows = elementwise_rows(kernel.on_host);
+    for (const auto width : elementwise_widths(kernel.on_host)) {
+      for (const auto count : rows) {
+        for (const auto operation :
+             {elementwise_kind::norm, elementwise_kind::norm_gradient, elementwise_kind::rotation,
+              elementwise_kind::gate, elementwise_kind::gate_gradient, elementwise_kind::cast}) {
+          const bool gates =
+              operation == elementwise_kind::gate || operation == elementwise_kind::gate_gradient;
+          points_.push_back(elementwise_point{.kernel = kernel.name,
+                                              .operation = operation,
+                                              .rows = count,
+                                              .width = gates ? 3 * width : width});
+        }
+      }
+    }
+  }
+
+  std::vector<std::int64_t> elementwise_rows(bool host) const {
+    if (host) return fits() ? std::vector<std::int64_t>{64, 512} : std::vector<std::int64_t>{192};
+    if (!fits()) return {3072, 12288};
+    return quick() ? std::vector<std::int64_t>{2048, 16384}
+                   : std::vector<std::int64_t>{1024, 2048, 4096, 8192, 16384, 32768};
+  }
+
+  std::vector<std::int64_t> elementwise_widths(bool host) const {
+    if (host) return {256};
+    return fits() ? std::vector<std::int64_t>{2048, 4096, 8192}
+                  : std::vector<std::int64_t>{2560, 5120, 7168};
   }
 
   // --- Transfers ----------------------------------------------------------------------------------

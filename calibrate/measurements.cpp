@@ -72,8 +72,15 @@ ordered_json fields(const product_point& p) {
           {"inner", p.inner}};
 }
 
-constexpr const char* kinds[] = {"kernel", "memory", "transfer", "overlap",
-                                 "matmul"};  // as measured_point
+ordered_json fields(const elementwise_point& p) {
+  return {{"kernel", p.kernel},
+          {"operation", name_of(p.operation)},
+          {"rows", p.rows},
+          {"width", p.width}};
+}
+
+constexpr const char* kinds[] = {"kernel",  "memory", "transfer",
+                                 "overlap", "matmul", "elementwise"};  // as measured_point
 
 ordered_json to_json(const measurement& m) {
   ordered_json result{{"kind", kinds[m.what.index()]}};
@@ -174,6 +181,16 @@ overlap_point read_overlap(const reader& r) {
   return p;
 }
 
+elementwise_point read_elementwise(const reader& r) {
+  const elementwise_point p{.kernel = r.text("kernel"),
+                            .operation = r.named("operation", parse_elementwise),
+                            .rows = r.count("rows"),
+                            .width = r.count("width")};
+  if (p.operation == elementwise_kind::plain)
+    r.fail("operation", "plain", "expected an operation that has a name of its own");
+  return p;
+}
+
 measured_point read_point(const reader& r) {
   const auto kind = r.text("kind");
   if (kind == "kernel") return read_kernel(r);
@@ -192,8 +209,10 @@ measured_point read_point(const reader& r) {
                          .cols = r.count("cols"),
                          .inner = r.count("inner")};
   }
-  r.fail("kind", kind,
-         expected_one_of(kind, {"kernel", "memory", "transfer", "overlap", "matmul"}));
+  if (kind == "elementwise") return read_elementwise(r);
+  r.fail(
+      "kind", kind,
+      expected_one_of(kind, {"kernel", "memory", "transfer", "overlap", "matmul", "elementwise"}));
 }
 
 measurement read_measurement(const reader& r) {
@@ -257,6 +276,28 @@ std::int64_t memory_traffic(const memory_point& p) {
   return p.tokens * p.heads * p.head_dim * bytes;
 }
 
+std::int64_t elementwise_traffic(const elementwise_point& p) {
+  constexpr int half = 2, single = 4;
+  const auto bytes = [&] {
+    switch (p.operation) {
+      case elementwise_kind::norm:
+      case elementwise_kind::norm_gradient:
+        return 4 * half;
+      case elementwise_kind::gate:
+        return 3 * half;
+      case elementwise_kind::gate_gradient:
+        return 5 * half;
+      case elementwise_kind::cast:
+        return half + single;
+      case elementwise_kind::rotation:
+      case elementwise_kind::plain:
+        break;
+    }
+    return 2 * half;
+  }();
+  return p.rows * p.width * bytes;
+}
+
 void measurement::add(const sample& s) {
   for (const auto& [name, time] : s) samples[name].push_back(time);
 }
@@ -283,6 +324,9 @@ std::string describe(const measured_point& point) {
     std::string operator()(const product_point& p) const {
       return fmt::format("{} product {}, {} x {} x {}", p.kernel, name_of(p.use), p.rows, p.cols,
                          p.inner);
+    }
+    std::string operator()(const elementwise_point& p) const {
+      return fmt::format("{} {}, {} x {}", p.kernel, name_of(p.operation), p.rows, p.width);
     }
   } text;
   return std::visit(text, point);
@@ -345,6 +389,7 @@ std::string part_of(const measured_point& point) {
     }
     std::string operator()(const overlap_point&) const { return "overlap"; }
     std::string operator()(const product_point&) const { return "products"; }
+    std::string operator()(const elementwise_point&) const { return "elementwise"; }
   } part;
   return std::visit(part, point);
 }

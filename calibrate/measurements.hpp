@@ -8,7 +8,8 @@
 //      {"kind": "memory", "operation": "merge", "tokens": 8192, "heads": 32, "head_dim": 128, "samples": ...},
 //      {"kind": "transfer", "operation": "all_gather", "members": 2, "stride": 1, "channels": 0, "bytes": 4096, ...},
 //      {"kind": "overlap", "kernel": {...}, "transfer": {...}, "launch_order": "compute-first", ...},
-//      {"kind": "matmul", "kernel": "attnsim-cuda", "use": "forward", "rows": 8192, "cols": 6144, "inner": 4096, ...}]}
+//      {"kind": "matmul", "kernel": "attnsim-cuda", "use": "forward", "rows": 8192, "cols": 6144, "inner": 4096, ...},
+//      {"kind": "elementwise", "kernel": "attnsim-cuda", "operation": "norm", "rows": 8192, "width": 4096, ...}]}
 //
 // A sample is what the slowest rank took, in seconds. bf16 throughout.
 #pragma once
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "model/attention/attention.hpp"
+#include "model/cluster/device.hpp"
 #include "model/schedule/launch_order.hpp"
 
 namespace attnsim {
@@ -93,7 +95,8 @@ enum class product_use {
 std::string_view name_of(product_use);
 product_use parse_product_use(std::string_view);
 
-/// A matrix product, rows x inner times inner x cols, again and again until clocks have settled, as in training.
+/// A matrix product, rows x inner times inner x cols, again and again until clocks have settled, as in training. Samples start_s
+/// and later_s: from 5 to 35 ms after a pause, and in the 30 ms behind.
 struct product_point {
   std::string kernel;  ///< of a device profile, on whose device
   product_use use = product_use::forward;
@@ -104,8 +107,21 @@ struct product_point {
   bool operator==(const product_point&) const = default;
 };
 
-using measured_point =
-    std::variant<kernel_point, memory_point, transfer_point, overlap_point, product_point>;
+/// An elementwise operation of a layer on rows of `width` elements; gates have two such rows in.
+struct elementwise_point {
+  std::string kernel;  ///< of a device profile, on whose device
+  elementwise_kind operation = elementwise_kind::norm;
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+
+  bool operator==(const elementwise_point&) const = default;
+};
+
+/// Bytes that it reads and writes, as a layer's list counts them.
+std::int64_t elementwise_traffic(const elementwise_point&);
+
+using measured_point = std::variant<kernel_point, memory_point, transfer_point, overlap_point,
+                                    product_point, elementwise_point>;
 
 /// By name: time_s; launch_s, for which the host's thread was busy launching; of an overlap also kernel_s and transfer_s,
 /// each to its end, from when the host begins to launch it.
@@ -129,7 +145,7 @@ struct measurements {
 /// One line a point, for messages: "kernel cudnn forward full 32 heads of 128, 8192 x 8192".
 std::string describe(const measured_point&);
 
-/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap" or "products".
+/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap", "products" or "elementwise".
 std::string part_of(const measured_point&);
 
 std::string to_json(const measurements&);

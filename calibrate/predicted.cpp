@@ -25,6 +25,10 @@ seconds product_alone(const product_point& p, const device_profile& device) {
   return product_time(device, product_of(p), product_type::half);
 }
 
+seconds elementwise_alone(const elementwise_point& p, const device_profile& device) {
+  return device.elementwise_time(p.operation, byte_count(elementwise_traffic(p)));
+}
+
 seconds transfer_alone(const transfer_point& p, const cluster& c) {
   auto flow = flow_of(p, c);
   if (p.also > 0) {
@@ -115,6 +119,7 @@ seconds predicted_time(const measured_point& point, const cluster& c) {
     seconds operator()(const transfer_point& p) const { return transfer_alone(p, on); }
     seconds operator()(const overlap_point& p) const { return simulated(p, on).total; }
     seconds operator()(const product_point& p) const { return product_alone(p, on.device); }
+    seconds operator()(const elementwise_point& p) const { return elementwise_alone(p, on.device); }
   } time{c};
   return std::visit(time, point);
 }
@@ -134,6 +139,7 @@ double uncertainty_of(const measured_point& point, const cluster& c) {
       return std::hypot((*this)(p.kernel), (*this)(p.transfer));
     }
     double operator()(const product_point&) const { return on.device.uncertainty.compute; }
+    double operator()(const elementwise_point&) const { return on.device.uncertainty.compute; }
   } uncertainty{c};
   return std::visit(uncertainty, point);
 }

@@ -58,6 +58,25 @@ std::vector<std::pair<int, int>> tiles_of(const device_profile& d) {
 
 constexpr double depths[] = {0, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512};
 
+/// The rate after a pause over the settled one, and how long it lasts: later_s began with it.
+void fit_boost(fitting& f) {
+  constexpr double begins = 35e-3, lasts = 30e-3, long_enough = 200e-6;
+  std::vector<double> boosts, shares;
+  f.each<product_point>([&](const auto&, const auto& m, const auto&) {
+    if (!m.samples.contains("start_s") || m.median() < long_enough) return;
+    const double settled = m.median(), start = m.median("start_s"), later = m.median("later_s");
+    boosts.push_back(settled / start);
+    if (settled > 1.01 * start) shares.push_back((settled - later) / (settled - start));
+  });
+  if (boosts.empty()) return f.kept("boost of products", "no samples after a pause");
+  auto& m = f.profile().matmul;
+  m.boost = std::max(1.0, median(boosts));
+  const double share = shares.empty() ? 0 : std::clamp(median(shares), 0.0, 1.0);
+  m.boost_time = m.boost > 1 ? seconds(begins + share * lasts) : seconds();
+  f.fitted("boost of products",
+           fmt::format("{:.3f} for {:.0f} ms", m.boost, 1e3 * m.boost_time.value()), boosts.size());
+}
+
 }  // namespace
 
 void fit_products(fitting& f) {
@@ -98,6 +117,7 @@ void fit_products(fitting& f) {
            fmt::format("{:.3f} of the peak, tiles of {} x {}, depth {:.0f}", best.half, best.rows,
                        best.cols, best.depth),
            all.size(), ", residuals " + percent(median(errors)));
+  fit_boost(f);
 }
 
 }  // namespace attnsim

@@ -65,7 +65,8 @@ class comparison {
     auto question = layer_question(flags, measured.setting.kernel, c);
     question.base.ranks = c.devices();
     ask::known_parts known(c);
-    const auto p = ask::layer_of(question, c, read_transformer(question.model), known);
+    const auto p = ask::layer_of(question, c, read_transformer(question.model), known,
+                                 ask::layer_runner::executor);
     points_.push_back({"layers", fmt::format("{}: {}", c.name, measured.line), p.time, p.low,
                        p.high, measured.time()});
   }

@@ -25,8 +25,9 @@ namespace attnsim::cli {
 namespace {
 
 struct measure_flags {
-  std::string out, held_out, kernels, kinds = "kernel,memory,transfer,overlap,matmul", ranks = "1",
-                                      rounds = "7", seconds, largest = "1024", time_out = "60";
+  std::string out, held_out, kernels, kinds = "kernel,memory,transfer,overlap,matmul,elementwise",
+                                      ranks = "1", rounds = "7", seconds, largest = "1024",
+                                      time_out = "60";
   bool quick = false, full = false, restart = false, quiet = false;
 };
 

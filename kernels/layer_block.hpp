@@ -1,5 +1,5 @@
 // What a transformer's layer does besides attention on one device, as every back end computes it. Matrices lie row by row without
-// gaps; sums are fp32, and so are statistics and the gradients of norms' weights.
+// gaps, but for results of products; sums are fp32, and so are statistics and the gradients of norms' weights.
 //
 //   product          C = A B or C += A B
 //   norm             x = residual + branch, s = 1 / sqrt(mean of x^2 + epsilon), y = x s w       (RMSNorm, arXiv 1910.07467)
@@ -27,7 +27,10 @@ struct product_arguments {
   bool right_transposed = false;
   data_type result_type = data_type::bf16;  ///< that of A and B, or fp32
   void* result = nullptr;                   ///< C
+  std::int64_t result_stride = 0;  ///< elements from row to row of C; 0: cols, without gaps
   bool adds = false;
+
+  std::int64_t stride() const { return result_stride > 0 ? result_stride : cols; }
 };
 
 inline constexpr float norm_epsilon = 1e-5f;

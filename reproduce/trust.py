@@ -169,7 +169,7 @@ def of_layers(layers, again):
     products = again.errors("products").points
     return [
         ("H200: matrix products (cuBLASLt, bf16)", layers.errors("products")),
-        ("200 more, drawn when the law was settled", errors(products)),
+        ("200 more, drawn when the law was settled, known when it got more tiles", errors(products)),
         ("of these, of 60 us and more", errors([p for p in products if p["measured_s"] >= 60e-6])),
         ("a Llama layer's forward and backward on two H200", layers.errors("layers")),
         ("the same and two more models, elementwise kernels mended", again.errors("layers")),

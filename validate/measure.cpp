@@ -57,6 +57,9 @@ std::size_t region_bytes(const measured_point& point) {
       return static_cast<std::size_t>(
           std::max(operands, p.rows * p.cols * std::int64_t{fp32_bytes}));
     }
+    std::size_t operator()(const elementwise_point& p) const {
+      return static_cast<std::size_t>(p.rows * p.width) * fp32_bytes;  // or a gate's two, in half
+    }
   } bytes;
   return std::visit(bytes, point);
 }
@@ -281,7 +284,8 @@ class session {
   }
 
   sample take(const product_point& p) {
-    constexpr double enough = 30e-3;  // for the clocks to settle
+    constexpr double enough = 30e-3, soon = 5e-3;  // for clocks to settle, and to come up
+    constexpr std::chrono::milliseconds pause(10);
     auto& on = bench(p.kernel);
     const kernels::product_arguments a{
         .rows = p.rows,
@@ -296,7 +300,67 @@ class session {
         .adds = p.use == product_use::gradient_sum};
     const auto call = [&] { on.device->product(on.compute, a); };
     repeated(on, call, enough);
-    return repeated(on, call, enough);
+    auto settled = repeated(on, call, enough);
+    std::this_thread::sleep_for(pause);
+    repeated(on, call, soon);
+    settled["start_s"] = repeated(on, call, enough).at("time_s");
+    settled["later_s"] = repeated(on, call, enough).at("time_s");
+    return settled;
+  }
+
+  sample take(const elementwise_point& p) {
+    constexpr std::int64_t head_dim = 128;
+    auto& on = bench(p.kernel);
+    auto& device = *on.device;
+    const auto half = [&](std::size_t region) { return memory_->at(region); };
+    const auto single = [&](std::size_t region) {
+      return reinterpret_cast<float*>(memory_->at(region));
+    };
+    const auto heads = std::max<std::int64_t>(1, p.width / head_dim);
+    const token_shape rows{1, p.rows, heads, p.width / heads};
+    const auto placed_at = [&](std::size_t region, data_type type) {
+      return dense(memory_->at(region), type, rows);
+    };
+    const auto call = [&] {
+      switch (p.operation) {
+        case elementwise_kind::norm:
+          return device.norm(on.compute, {.rows = p.rows,
+                                          .width = p.width,
+                                          .residual = half(0),
+                                          .branch = half(1),
+                                          .weight = half(2),
+                                          .sum = half(3),
+                                          .result = half(4),
+                                          .scale = single(5)});
+        case elementwise_kind::norm_gradient:
+          return device.norm_gradient(on.compute, {.rows = p.rows,
+                                                   .width = p.width,
+                                                   .sum = half(0),
+                                                   .scale = single(5),
+                                                   .weight = half(2),
+                                                   .result_gradient = half(1),
+                                                   .residual_gradient = half(6),
+                                                   .sum_gradient = half(3),
+                                                   .weight_gradient = single(7)});
+        case elementwise_kind::gate:
+          return device.gate(
+              on.compute, {.rows = p.rows, .width = p.width, .inputs = half(0), .result = half(3)});
+        case elementwise_kind::gate_gradient:
+          return device.gate_gradient(on.compute, {.rows = p.rows,
+                                                   .width = p.width,
+                                                   .inputs = half(0),
+                                                   .result_gradient = half(1),
+                                                   .input_gradient = half(3)});
+        case elementwise_kind::rotation:
+          return device.rotate(on.compute, rows, placed_at(3, data_type::bf16),
+                               placed_at(0, data_type::bf16), single(5), false);
+        case elementwise_kind::cast:
+        case elementwise_kind::plain:
+          return device.cast(on.compute, rows, placed_at(3, data_type::fp32),
+                             placed_at(0, data_type::bf16));
+      }
+    };
+    return repeated(on, call);
   }
 
   // --- Communication --------------------------------------------------------------------------------

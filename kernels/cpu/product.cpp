@@ -37,7 +37,9 @@ class operand {
   const float* data_;
 };
 
-void add_product(const product_arguments& a, Eigen::Map<matrix> to) {
+using strided = Eigen::Map<matrix, 0, Eigen::OuterStride<>>;
+
+void add_product(const product_arguments& a, strided to) {
   const auto lying = [](const void* data, data_type type, bool transposed, std::int64_t rows,
                         std::int64_t cols) {
     return operand(data, type, transposed ? cols : rows, transposed ? rows : cols);
@@ -60,16 +62,18 @@ void add_product(const product_arguments& a, Eigen::Map<matrix> to) {
 
 void product(const product_arguments& a) {
   if (a.result_type == data_type::fp32) {
-    Eigen::Map<matrix> to(static_cast<float*>(a.result), a.rows, a.cols);
+    strided to(static_cast<float*>(a.result), a.rows, a.cols, Eigen::OuterStride<>(a.stride()));
     if (!a.adds) to.setZero();
     return add_product(a, to);
   }
   matrix sum = matrix::Zero(a.rows, a.cols);
-  add_product(a, {sum.data(), a.rows, a.cols});
+  add_product(a, {sum.data(), a.rows, a.cols, Eigen::OuterStride<>(a.cols)});
   with_type(a.result_type, [&]<typename T>(std::type_identity<T>) {
-    T* to = static_cast<T*>(a.result);
-    for (std::int64_t i = 0; i < sum.size(); ++i)
-      to[i] = T(sum.data()[i] + (a.adds ? float{to[i]} : 0.f));
+    for (std::int64_t row = 0; row < a.rows; ++row) {
+      T* to = static_cast<T*>(a.result) + row * a.stride();
+      for (std::int64_t i = 0; i < a.cols; ++i)
+        to[i] = T(sum(row, i) + (a.adds ? float{to[i]} : 0.f));
+    }
   });
 }
 

@@ -35,6 +35,40 @@ struct decode_share {
   }
 };
 
+/// A query row of a K/V head, and where a thread block puts what it finds of it: with the results, or for combine().
+struct decode_row {
+  const decode_parameters& all;
+  int batch, split, token, head;
+
+  __device__ decode_row(const decode_parameters& p, const decode_share& mine, int row)
+      : all(p),
+        batch(mine.batch),
+        split(mine.split),
+        token(row / p.group),
+        head(mine.kv_head * p.group + row % p.group) {}
+
+  __device__ bool last() const { return all.splits == 1; }
+  __device__ std::int64_t place() const {
+    return (std::int64_t{batch} * all.block.rows + token) * all.block.heads + head;
+  }
+  __device__ void store_l(float l) const {
+    if (last())
+      *at<float>(all.block.l, all.block.l_stride, batch, token, head) = l;
+    else
+      all.found_l[place() * all.splits + split] = l;
+  }
+  /// Whether O is written as the inputs' type, to half<T>(); else to single().
+  __device__ bool in_half() const { return last() && !all.block.fp32_output; }
+  template <class T>
+  __device__ T* half() const {
+    return at<T>(all.block.o, all.block.o_stride, batch, token, head);
+  }
+  __device__ float* single(int value_dim) const {
+    return last() ? at<float>(all.block.o, all.block.o_stride, batch, token, head)
+                  : all.found + (split * rows_of(all.block) + place()) * value_dim;
+  }
+};
+
 /// A kernel and how it is launched.
 struct decode_entry {
   void (*run)(decode_parameters) = nullptr;
@@ -107,10 +141,9 @@ __global__ void __launch_bounds__(128)
   for (int i = threadIdx.x; i < config::rows * (D / 8); i += config::threads) {
     const int r = i / (D / 8), chunk = i % (D / 8);
     const bool valid = first + r < limit;
-    const int row = valid ? first + r : first;
+    const decode_row row(parameters, mine, valid ? first + r : first);
     copy_16(q_tile + r * config::key_stride + chunk * 8,
-            at<T>(p.q, p.q_stride, batch, row / group, kv_head * group + row % group) + chunk * 8,
-            valid);
+            at<T>(p.q, p.q_stride, batch, row.token, row.head) + chunk * 8, valid);
   }
   int j = begin + (split * config::warps + warp) * Keys;
 #pragma unroll
@@ -171,21 +204,9 @@ __global__ void __launch_bounds__(128)
         for (int i = 0; i < ValueD / 2; ++i) o[r][i] *= factor[i % 4 / 2];
       }
     }
-#pragma unroll
-    for (int n = 0; n < Keys; n += 16) {
-      std::uint32_t a[Bands][4], b[4];
-#pragma unroll
-      for (int r = 0; r < Bands; ++r) a_from_accumulator<T>(a[r], s[r] + n / 2);
-#pragma unroll
-      for (int d = 0; d < ValueD; d += 16) {
-        b_from_k_n(b, v_tile, config::value_stride, d, n);
-#pragma unroll
-        for (int r = 0; r < Bands; ++r) {
-          mma<T>(o[r] + d / 2, a[r], b[0], b[1]);
-          mma<T>(o[r] + d / 2 + 4, a[r], b[2], b[3]);
-        }
-      }
-    }
+    add_values<T, Bands, Keys, ValueD>(
+        o, [&](auto& a, int r, int n) { a_from_accumulator<T>(a, s[r] + n / 2); }, v_tile,
+        config::value_stride);
   }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -214,7 +235,6 @@ __global__ void __launch_bounds__(128)
   }
   __syncthreads();
 
-  const bool last = parameters.splits == 1;
   for (int i = threadIdx.x; i < config::rows * (ValueD / 8); i += config::threads) {
     const int row = i / (ValueD / 8), d = i % (ValueD / 8) * 8;
     if (first + row >= limit) break;
@@ -233,24 +253,14 @@ __global__ void __launch_bounds__(128)
     const float inverse = total > 0 ? 1 / total : 0.f;
 #pragma unroll
     for (int e = 0; e < 8; ++e) x[e] *= inverse;
-    const int at_token = (first + row) / group, head = kv_head * group + (first + row) % group;
-    const float l = total > 0 ? high * p.scale + logf(total) : -INFINITY;
-    const std::int64_t place = (std::int64_t{batch} * p.rows + at_token) * p.heads + head;
-    if (d == 0) {
-      if (last)
-        *at<float>(p.l, p.l_stride, batch, at_token, head) = l;
-      else
-        parameters.found_l[place * parameters.splits + split] = l;
-    }
-    if (last && !p.fp32_output) {
-      *reinterpret_cast<uint4*>(at<T>(p.o, p.o_stride, batch, at_token, head) + d) = make_uint4(
+    const decode_row result(parameters, mine, first + row);
+    if (d == 0) result.store_l(total > 0 ? high * p.scale + logf(total) : -INFINITY);
+    if (result.in_half()) {
+      *reinterpret_cast<uint4*>(result.half<T>() + d) = make_uint4(
           pack<T>(x[0], x[1]), pack<T>(x[2], x[3]), pack<T>(x[4], x[5]), pack<T>(x[6], x[7]));
       continue;
     }
-    float4* const to = reinterpret_cast<float4*>(
-        (last ? at<float>(p.o, p.o_stride, batch, at_token, head)
-              : parameters.found + (split * rows_of(p) + place) * ValueD) +
-        d);
+    float4* const to = reinterpret_cast<float4*>(result.single(ValueD) + d);
     to[0] = make_float4(x[0], x[1], x[2], x[3]);
     to[1] = make_float4(x[4], x[5], x[6], x[7]);
   }

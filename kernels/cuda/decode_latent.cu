@@ -51,10 +51,9 @@ __global__ void __launch_bounds__(threads)
   for (int i = threadIdx.x; i < rows * (key_dim / 8); i += threads) {
     const int r = i / (key_dim / 8), chunk = i % (key_dim / 8);
     const bool valid = first + r < limit;
-    const int row = valid ? first + r : first;
+    const decode_row row(parameters, mine, valid ? first + r : first);
     copy_16(q_tile + r * key_stride + chunk * 8,
-            at<T>(p.q, p.q_stride, batch, row / group, kv_head * group + row % group) + chunk * 8,
-            valid);
+            at<T>(p.q, p.q_stride, batch, row.token, row.head) + chunk * 8, valid);
   }
 #pragma unroll
   for (int s = 0; s < Stages - 1; ++s) load(s, begin + s * step);
@@ -121,21 +120,9 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
       for (int i = 0; i < columns / 2; ++i) o[r][i] *= factor[i % 4 / 2];
     }
-#pragma unroll
-    for (int n = 0; n < keys; n += 16) {
-      std::uint32_t a[bands][4], b[4];
-#pragma unroll
-      for (int r = 0; r < bands; ++r) a_from_m_k(a[r], weights, weight_stride, r * 16, n);
-#pragma unroll
-      for (int d = 0; d < columns; d += 16) {
-        b_from_k_n(b, k_tile, key_stride, warp * columns + d, n);
-#pragma unroll
-        for (int r = 0; r < bands; ++r) {
-          mma<T>(o[r] + d / 2, a[r], b[0], b[1]);
-          mma<T>(o[r] + d / 2 + 4, a[r], b[2], b[3]);
-        }
-      }
-    }
+    add_values<T, bands, keys, columns>(
+        o, [&](auto& a, int r, int n) { a_from_m_k(a, weights, weight_stride, r * 16, n); }, k_tile,
+        key_stride, warp * columns);
   }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -151,23 +138,14 @@ __global__ void __launch_bounds__(threads)
     if (lane % 4 == 0) highs[half * rows + own_rows[e]] = total[e];
   }
   __syncthreads();
-  const bool last = parameters.splits == 1;
-  const auto place_of = [&](int row) {
-    return (std::int64_t{batch} * p.rows + (first + row) / group) * p.heads + kv_head * group +
-           (first + row) % group;
-  };
   if (half == 0 && lane % 4 == 0) {
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const int row = own_rows[e];
       if (first + row >= limit) continue;
       const float sum = highs[row] + highs[rows + row];
-      const float l = sum > 0 ? high[e] * p.scale + logf(sum) : -INFINITY;
-      if (last)
-        *at<float>(p.l, p.l_stride, batch, (first + row) / group,
-                   kv_head * group + (first + row) % group) = l;
-      else
-        parameters.found_l[place_of(row) * parameters.splits + split] = l;
+      decode_row(parameters, mine, first + row)
+          .store_l(sum > 0 ? high[e] * p.scale + logf(sum) : -INFINITY);
     }
   }
 #pragma unroll
@@ -177,20 +155,17 @@ __global__ void __launch_bounds__(threads)
       const int row = r * 16 + lane / 4 + 8 * e;
       if (first + row >= limit) continue;
       const float sum = highs[row] + highs[rows + row], inverse = sum > 0 ? 1 / sum : 0.f;
-      const int at_token = (first + row) / group, head = kv_head * group + (first + row) % group;
+      const decode_row result(parameters, mine, first + row);
       const int column = warp * columns + lane % 4 * 2;
-      if (last && !p.fp32_output) {
-        T* const to = at<T>(p.o, p.o_stride, batch, at_token, head) + column;
+      if (result.in_half()) {
+        T* const to = result.half<T>() + column;
 #pragma unroll
         for (int i = 0; i < columns / 8; ++i)
           *reinterpret_cast<std::uint32_t*>(to + 8 * i) =
               pack<T>(o[r][4 * i + 2 * e] * inverse, o[r][4 * i + 2 * e + 1] * inverse);
         continue;
       }
-      float* const to =
-          (last ? at<float>(p.o, p.o_stride, batch, at_token, head)
-                : parameters.found + (split * rows_of(p) + place_of(row)) * value_dim) +
-          column;
+      float* const to = result.single(value_dim) + column;
 #pragma unroll
       for (int i = 0; i < columns / 8; ++i)
         *reinterpret_cast<float2*>(to + 8 * i) =

@@ -95,21 +95,9 @@ __global__ void __launch_bounds__(M * 2 / Bands)
     __syncthreads();
     if (j + N < end) load_tile<T, D, N, config::threads>(k_tile, k, p.k_stride[1], j + N, p.cols);
     copy_commit();
-#pragma unroll
-    for (int n = 0; n < N; n += 16) {
-      std::uint32_t a[Bands][4], b[4];
-#pragma unroll
-      for (int r = 0; r < Bands; ++r) a_from_accumulator<T>(a[r], s[r] + n / 2);
-#pragma unroll
-      for (int d = 0; d < D; d += 16) {
-        b_from_k_n(b, v_tile, config::stride, d, n);
-#pragma unroll
-        for (int r = 0; r < Bands; ++r) {
-          mma<T>(o[r] + d / 2, a[r], b[0], b[1]);
-          mma<T>(o[r] + d / 2 + 4, a[r], b[2], b[3]);
-        }
-      }
-    }
+    add_values<T, Bands, N, D>(
+        o, [&](auto& a, int r, int n) { a_from_accumulator<T>(a, s[r] + n / 2); }, v_tile,
+        config::stride);
   }
 
 #pragma unroll

@@ -77,6 +77,20 @@ __global__ void __launch_bounds__(most_threads) norm_run(norm_parameters p) {
   }
 }
 
+/// sm_90 adds four at a time.
+__device__ void add_to(float* sums, const float (&values)[8]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#pragma unroll
+  for (int e = 0; e < 8; e += 4)
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(sums + e), "f"(values[e]),
+                 "f"(values[e + 1]), "f"(values[e + 2]), "f"(values[e + 3])
+                 : "memory");
+#else
+#pragma unroll
+  for (int e = 0; e < 8; ++e) atomicAdd(sums + e, values[e]);
+#endif
+}
+
 struct norm_gradient_parameters {
   operand sum, weight, result_gradient, residual_gradient, sum_gradient;
   const float* scale;
@@ -102,11 +116,12 @@ __global__ void __launch_bounds__(most_threads / 2) norm_gradient_run(norm_gradi
   load(x, dy, blockIdx.x);
   for (std::int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     load(next_x, next_dy, row + gridDim.x);
-    float dot = 0, w[8], other[8];
+    float dot = 0, w[8], other[chunks_a_thread][8];
 #pragma unroll
     for (int i = 0; i < chunks_a_thread; ++i) {
       const int chunk = chunk_of(i);
       if (chunk >= p.chunks) break;
+      p.residual_gradient.load(other[i], 0, row, 0, chunk * 8);
       p.weight.load(w, 0, 0, 0, chunk * 8);
 #pragma unroll
       for (int e = 0; e < 8; ++e) dot += x[i][e] * w[e] * dy[i][e];
@@ -118,23 +133,21 @@ __global__ void __launch_bounds__(most_threads / 2) norm_gradient_run(norm_gradi
       const int chunk = chunk_of(i);
       if (chunk >= p.chunks) break;
       p.weight.load(w, 0, 0, 0, chunk * 8);
-      p.residual_gradient.load(other, 0, row, 0, chunk * 8);
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         of_weight[i][e] += x[i][e] * scale * dy[i][e];
-        other[e] += scale * (w[e] * dy[i][e] - x[i][e] * along);
+        other[i][e] += scale * (w[e] * dy[i][e] - x[i][e] * along);
         x[i][e] = next_x[i][e];
         dy[i][e] = next_dy[i][e];
       }
-      p.sum_gradient.store(other, 0, row, 0, chunk * 8);
+      p.sum_gradient.store(other[i], 0, row, 0, chunk * 8);
     }
   }
 #pragma unroll
   for (int i = 0; i < chunks_a_thread; ++i) {
     const int chunk = chunk_of(i);
     if (chunk >= p.chunks) break;
-#pragma unroll
-    for (int e = 0; e < 8; ++e) atomicAdd(p.weight_gradient + chunk * 8 + e, of_weight[i][e]);
+    add_to(p.weight_gradient + chunk * 8, of_weight[i]);
   }
 }
 
@@ -203,6 +216,8 @@ void norm_gradient(const norm_gradient_arguments& a, stream queue) {
   constexpr int threads_a_multiprocessor = 512;
   const auto of = [&](const void* data) { return matrix(data, a.type, a.width); };
   const int chunks = chunks_of(a.width, most_threads / 2 * chunks_a_thread, "norm gradient");
+  if (reinterpret_cast<std::uintptr_t>(a.weight_gradient) % 16 != 0)
+    throw infeasible("norm gradient: the weights' gradient must be 16-byte aligned");
   const norm_gradient_parameters p{of(a.sum),
                                    of(a.weight),
                                    of(a.result_gradient),

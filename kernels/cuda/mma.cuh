@@ -107,4 +107,26 @@ __device__ inline void a_from_accumulator(std::uint32_t (&a)[4], const float* d)
   a[3] = pack<T>(d[6], d[7]);
 }
 
+/// o += weights x values, of Bands of 16 rows, Keys and Columns that begin at `column`; values lie as keys by columns in shared memory.
+/// weights(a, r, n) makes the A fragment of band r and of 16 keys from n on.
+template <class T, int Bands, int Keys, int Columns, class Weights>
+__device__ inline void add_values(float (&o)[Bands][Columns / 2], const Weights& weights,
+                                  const T* values, int stride, int column = 0) {
+#pragma unroll
+  for (int n = 0; n < Keys; n += 16) {
+    std::uint32_t a[Bands][4], b[4];
+#pragma unroll
+    for (int r = 0; r < Bands; ++r) weights(a[r], r, n);
+#pragma unroll
+    for (int d = 0; d < Columns; d += 16) {
+      b_from_k_n(b, values, stride, column + d, n);
+#pragma unroll
+      for (int r = 0; r < Bands; ++r) {
+        mma<T>(o[r] + d / 2, a[r], b[0], b[1]);
+        mma<T>(o[r] + d / 2 + 4, a[r], b[2], b[3]);
+      }
+    }
+  }
+}
+
 }  // namespace attnsim::kernels::cuda

@@ -39,13 +39,15 @@ struct prepared {
   }
 };
 
-cublasLtMatrixLayout_t layout(data_type type, bool transposed, std::int64_t rows,
-                              std::int64_t cols) {
+/// `stride` from row to row as it lies; 0: without gaps.
+cublasLtMatrixLayout_t layout(data_type type, bool transposed, std::int64_t rows, std::int64_t cols,
+                              std::int64_t stride = 0) {
   cublasLtMatrixLayout_t made = nullptr;
   const auto height = transposed ? rows : cols, width = transposed ? cols : rows;
-  require(cublasLtMatrixLayoutCreate(&made, type_of(type), static_cast<std::uint64_t>(height),
-                                     static_cast<std::uint64_t>(width), height),
-          "layout");
+  require(
+      cublasLtMatrixLayoutCreate(&made, type_of(type), static_cast<std::uint64_t>(height),
+                                 static_cast<std::uint64_t>(width), stride > 0 ? stride : height),
+      "layout");
   return made;
 }
 
@@ -59,8 +61,8 @@ void set_transposed(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t
 }  // namespace
 
 struct products::state {
-  using key =
-      std::tuple<std::int64_t, std::int64_t, std::int64_t, data_type, bool, bool, data_type, bool>;
+  using key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, data_type, bool,
+                         bool, data_type, bool>;
 
   state() {
     require(cublasLtCreate(&handle), "handle");
@@ -76,7 +78,7 @@ struct products::state {
 
   const prepared& prepare(const product_arguments& a) {
     const auto [found, is_new] =
-        known.try_emplace(key{a.rows, a.cols, a.inner, a.type, a.left_transposed,
+        known.try_emplace(key{a.rows, a.cols, a.inner, a.stride(), a.type, a.left_transposed,
                               a.right_transposed, a.result_type, a.adds});
     if (is_new) fill(found->second, a);
     return found->second;
@@ -88,7 +90,7 @@ struct products::state {
     set_transposed(p.product, CUBLASLT_MATMUL_DESC_TRANSB, a.left_transposed);
     p.first = layout(a.type, a.right_transposed, a.inner, a.cols);
     p.second = layout(a.type, a.left_transposed, a.rows, a.inner);
-    p.result = layout(a.result_type, false, a.rows, a.cols);
+    p.result = layout(a.result_type, false, a.rows, a.cols, a.stride());
     cublasLtMatmulPreference_t preference = nullptr;
     require(cublasLtMatmulPreferenceCreate(&preference), "preference");
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,

@@ -28,6 +28,15 @@ constexpr name_table<block_scheduling, 2> block_schedulings{{
     {block_scheduling::persistent, "persistent"},
     {block_scheduling::waves, "waves"},
 }};
+constexpr name_table<elementwise_kind, elementwise_kinds> elementwise_names{{
+    {elementwise_kind::plain, "plain"},
+    {elementwise_kind::norm, "norm"},
+    {elementwise_kind::norm_gradient, "norm_gradient"},
+    {elementwise_kind::rotation, "rotation"},
+    {elementwise_kind::gate, "gate"},
+    {elementwise_kind::gate_gradient, "gate_gradient"},
+    {elementwise_kind::cast, "cast"},
+}};
 constexpr name_table<pass_kind, 2> measured_passes{{
     {pass_kind::forward, "forward"},
     {pass_kind::backward, "backward"},
@@ -347,7 +356,7 @@ void read_peak(const config_node& node, device_profile& device) {
 
 matmul_profile read_matmul(const config_node& node) {
   constexpr int most_tokens = 4096;
-  node.allow_only({"half", "fp8", "tile", "depth", "assumed"});
+  node.allow_only({"half", "fp8", "tile", "depth", "boost", "boost_time", "assumed"});
   matmul_profile m;
   m.half = read_share(node, "half", m.half);
   m.fp8 = read_share(node, "fp8", m.fp8);
@@ -365,8 +374,23 @@ matmul_profile read_matmul(const config_node& node) {
   }
   m.depth = node.get<double>("depth", 0);
   if (m.depth < 0) node.fail("depth", "expected at least 0");
+  m.boost = read_factor(node, "boost");
+  m.boost_time = node.get<seconds>("boost_time", {});
   m.assumed = node.get<std::string>("assumed", "");
   return m;
+}
+
+void read_elementwise(const config_node& node, device_profile& device) {
+  std::vector<std::string_view> names;
+  for (const auto& [kind, name] : elementwise_names) names.push_back(name);
+  node.allow_only(names);
+  for (const auto& [kind, name] : elementwise_names) {
+    if (!node.has(name)) continue;
+    const auto one = node.at(name);
+    one.allow_only({"efficiency", "start"});
+    device.elementwise[static_cast<int>(kind)] = {.efficiency = read_share(one, "efficiency", 1),
+                                                  .start = one.get<seconds>("start", {})};
+  }
 }
 
 /// The numbers of "cudnn-9.19": 9, 19; none without a version.
@@ -389,6 +413,13 @@ std::string_view name_of(basis b) {
 }
 basis parse_basis(std::string_view text) {
   return find_value(bases, text);
+}
+
+std::string_view name_of(elementwise_kind kind) {
+  return find_name(elementwise_names, kind);
+}
+elementwise_kind parse_elementwise(std::string_view text) {
+  return find_value(elementwise_names, text);
 }
 
 std::string_view name_of(link_kind kind) {
@@ -430,6 +461,11 @@ byte_count device_profile::beyond_cache(byte_count traffic) const {
   return std::min(traffic, (traffic - cache) * 2);
 }
 
+seconds device_profile::elementwise_time(elementwise_kind kind, byte_count traffic) const {
+  const auto& rate = elementwise[static_cast<int>(kind)];
+  if (rate.efficiency == 0) return memory_time(traffic);
+  return rate.start + traffic / (memory_bandwidth * rate.efficiency);
+}
 seconds device_profile::delta_time(byte_count traffic) const {
   return kernel_launch + traffic / (memory_bandwidth * delta_efficiency);
 }
@@ -484,13 +520,14 @@ device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
                    "kernel_launch", "queues", "communication_slowdown", "idle_start", "uncertainty",
-                   "transports", "kernels", "matmul"});
+                   "transports", "kernels", "matmul", "elementwise"});
   device_profile device;
   device.name = root.get<std::string>("name");
   device.source = root.get_text("source");
   read_peak(root.at("peak"), device);
   if (root.has("matmul")) device.matmul = read_matmul(root.at("matmul"));
   read_memory(root.at("memory"), device);
+  if (root.has("elementwise")) read_elementwise(root.at("elementwise"), device);
   device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);
   device.roofline_efficiency = read_share(root, "roofline_efficiency", 1);
   device.kernel_launch = root.get<seconds>("kernel_launch", {});

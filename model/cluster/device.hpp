@@ -120,7 +120,32 @@ struct matmul_profile {
   int rows = 128;  ///< of a tile of the result
   int cols = 256;
   double depth = 0;  ///< a tile's beginning and end take as long as so much of its loop
+  /// The rate after an idle start over the one that clocks settle at, and for how long: what is above the card's power limit.
+  double boost = 1;
+  seconds boost_time;
   std::string assumed = "no one's measurement";  ///< empty: published or measured
+};
+
+/// What a layer does to each element besides products, a kernel each; `elementwise` in files.
+enum class elementwise_kind {
+  plain,          ///< all that have no name here
+  norm,           ///< residual and branch in, their sum and its norm out
+  norm_gradient,  ///< with the sum over rows of its weights' gradients
+  rotation,
+  gate,
+  gate_gradient,
+  cast,  ///< of gradients: bf16 to fp32
+};
+inline constexpr int elementwise_kinds = 7;
+
+std::string_view name_of(elementwise_kind);
+elementwise_kind parse_elementwise(
+    std::string_view text);  ///< throws std::invalid_argument that lists the names
+
+/// One of them takes  start + bytes that it reads and writes / (efficiency x the memory's bandwidth).
+struct elementwise_rate {
+  double efficiency = 0;  ///< 0: nobody measured it, it is as a memory operation
+  seconds start;
 };
 
 /// What a message takes beyond its latency and its bytes at their rate, as pipelines fill and protocols change with the
@@ -228,10 +253,11 @@ struct device_profile {
   matmul_profile matmul;
   byte_count memory;
   bandwidth memory_bandwidth;
-  double memory_efficiency = 1;    ///< share of it that merge, convert and accumulate reach
-  double delta_efficiency = 1;     ///< and delta, which sums over rows
-  byte_count cache;                ///< zero: not told apart from the memory
-  bandwidth cache_bandwidth;       ///< what operations reach whose data fit in it
+  double memory_efficiency = 1;  ///< share of it that merge, convert and accumulate reach
+  double delta_efficiency = 1;   ///< and delta, which sums over rows
+  elementwise_rate elementwise[elementwise_kinds];  ///< by kind
+  byte_count cache;                                 ///< zero: not told apart from the memory
+  bandwidth cache_bandwidth;                        ///< what operations reach whose data fit in it
   double roofline_efficiency = 1;  ///< share of the peak assumed where no kernel table applies
   int multiprocessors = 0;
   seconds kernel_launch;  ///< gap that one kernel call costs on its stream
@@ -256,6 +282,8 @@ struct device_profile {
   seconds memory_time(byte_count traffic, int calls = 1) const;
   /// Of such traffic, what comes from the memory.
   byte_count beyond_cache(byte_count traffic) const;
+  /// Of an elementwise operation of a layer.
+  seconds elementwise_time(elementwise_kind, byte_count traffic) const;
   /// The same of one that computes delta.
   seconds delta_time(byte_count traffic) const;
   /// Factor on the time of a kernel while communication over such links runs beside it.
@@ -286,7 +314,8 @@ void require_peak(const device_profile&, data_type);
 ///   name: example
 ///   source: where the numbers are from
 ///   peak: {half: 989 TFLOP/s, fp32: 67 TFLOP/s, fp8: 1979 TFLOP/s}
-///   matmul: {half: 0.8, fp8: 0.7, tile: [128, 256], depth: 256, assumed: what nobody measured}
+///   matmul: {half: 0.8, fp8: 0.7, tile: [128, 256], depth: 256, boost: 1.1, boost_time: 30 ms, assumed: what nobody measured}
+///   elementwise: {norm: {efficiency: 0.7, start: 3 us}, gate: {efficiency: 0.8}}
 ///   memory: {capacity: 80 GiB, bandwidth: 3.35 TB/s, efficiency: 0.9}
 ///   multiprocessors: 132
 ///   roofline_efficiency: 0.6

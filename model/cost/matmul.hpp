@@ -7,10 +7,10 @@
 //   moving     every operand read and the result written once, at the memory's rate
 //   time       launch + max(computing, moving)
 //
-// Where that is less, a tile is a half or a quarter as wide, or two tiles share a loop (cuBLASLt chooses). `depth` is what a
-// tile's beginning and end take, counted in numbers of bf16 for a result of bf16: in proportion to the bytes of a result, as 8 of
-// one in fp32 that is added to, and twice as many of fp8. The highest rate is a share of the peak (device.hpp, matmul_profile).
-// Fitted on 94 and held to 94 other shapes of one H200 (reproduce/products.cpp), on 120 and 200 of another (docs/trust.md).
+// Where it is less, another shape of no larger area is taken, half to twice as high, a quarter to as wide (cuBLASLt chooses); its loop
+// is longer, by 4 % of how much longer its edges are for the area. `depth`: what a tile's beginning and end take, in numbers of bf16
+// for a result of bf16, in proportion to its bytes (8 of one in fp32 that is added to), twice as many of fp8. The highest rate is a
+// share of the peak (device.hpp, matmul_profile). Fitted on one H200's 94 and 120 products, held to others (docs/trust.md).
 #pragma once
 
 #include "model/cluster/device.hpp"
@@ -31,6 +31,9 @@ struct matrix_product {
 
 /// Of a device of full speed. Zero for an empty product. fp8 without a peak for it is as half.
 seconds product_time(const device_profile&, const matrix_product&, product_type);
+
+/// Of products one behind the other on a device that was idle, that take `settled` at settled clocks.
+seconds time_from_idle(const matmul_profile&, seconds settled);
 
 /// What the largest products reach.
 flop_rate highest_product_rate(const device_profile&, product_type);

@@ -15,16 +15,21 @@ constexpr double number = 2;  ///< bytes, of bf16
 struct element_cost {
   double fused = 0, eager = 0;
   int eager_kernels = 1;
+  elementwise_kind kind = elementwise_kind::plain;  ///< fused
 };
 // Adds the branch to the residual and norms the sum: two in, two out. Eager, the norm's six steps are in fp32.
-constexpr element_cost norm_cost{4 * number, 36, 8}, norm_gradient{4 * number, 60, 12};
+constexpr element_cost norm_cost{4 * number, 36, 8, elementwise_kind::norm},
+    norm_gradient{4 * number, 60, 12, elementwise_kind::norm_gradient};
 // Without the residual.
-constexpr element_cost latent_norm_cost{2 * number, 30, 7},
-    latent_norm_gradient{3 * number, 54, 11};
+constexpr element_cost latent_norm_cost{2 * number, 30, 7, elementwise_kind::norm},
+    latent_norm_gradient{3 * number, 54, 11, elementwise_kind::norm_gradient};
 // Eager, to fp32 and back.
-constexpr element_cost rotation_cost{2 * number, 20, 6};
-constexpr element_cost gated_cost{3 * number, 5 * number, 2},
-    gated_gradient{5 * number, 9 * number, 4};
+constexpr element_cost rotation_cost{2 * number, 20, 6, elementwise_kind::rotation};
+constexpr element_cost gated_cost{3 * number, 5 * number, 2, elementwise_kind::gate},
+    gated_gradient{5 * number, 9 * number, 4, elementwise_kind::gate_gradient};
+constexpr element_cost copy_cost{2 * number, 2 * number, 1, elementwise_kind::cast};
+constexpr double wide = 4;  ///< bytes, of fp32
+constexpr element_cost widening_cost{number + wide, number + wide, 1, elementwise_kind::cast};
 constexpr element_cost plain_cost{2 * number, 2 * number, 1},
     plain_gradient{3 * number, 3 * number, 1};
 // bf16 in, fp8 and its transpose out.
@@ -62,7 +67,8 @@ class operation_list {
     list_.push_back({.name = name,
                      .work = layer_work::elementwise,
                      .traffic = elements * (s_.fused ? cost.fused : cost.eager),
-                     .kernels = s_.fused ? 1 : cost.eager_kernels});
+                     .kernels = s_.fused ? 1 : cost.eager_kernels,
+                     .kind = s_.fused ? cost.kind : elementwise_kind::plain});
   }
 
   void product(std::string_view name, double rows, double cols, double inner, double count = 1,
@@ -183,6 +189,7 @@ void attention_forward(operation_list& list, const layer_setting& s, bool again)
     list.product("projections", n.tokens, selective ? n.key : n.query + n.key + n.value, n.hidden);
   }
   list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
+  if (s.copies_values && !selective) list.elementwise("values", n.tokens * n.value, copy_cost);
   if (selective && n.latent > 0) return;
   if (!selective) list.attention(pass_kind::forward);
   if (!selective) list.cast("inputs to fp8", n.tokens * n.output);
@@ -288,6 +295,7 @@ void attention_backward(operation_list& list, const layer_setting& s) {
   list.gradients("output", n.tokens, n.hidden, n.output);
   list.attention(pass_kind::backward);
   list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
+  if (s.copies_values) list.elementwise("values", n.tokens * n.value, copy_cost);
   if (n.latent > 0) {
     latent_gradients(list, s);
   } else {
@@ -379,8 +387,25 @@ std::vector<layer_operation> parameter_gathers(const layer_setting& s, double el
 }
 
 std::vector<layer_operation> gradient_sums(const layer_setting& s, collective_kind kind) {
-  constexpr double single = 4;
-  return over_parameters(s, "sum of gradients", kind, single);
+  return over_parameters(s, "sum of gradients", kind, wide);
+}
+
+std::vector<layer_operation> gradient_casts(const layer_setting& s) {
+  operation_list list(s);
+  if (!s.adds_gradients)
+    list.elementwise(
+        "gradients to fp32",
+        dense_parameters_a_rank(s) - s.model.norm_parameters() + expert_parameters_a_rank(s),
+        widening_cost);
+  return list.take();
+}
+
+std::vector<layer_operation> norm_gradient_sums(const layer_setting& s) {
+  operation_list list(s);
+  if (s.sequence_parallel)
+    list.collective("sum of norms' gradients", collective_kind::all_reduce, rank_group::tensor,
+                    wide * s.model.norm_parameters());
+  return list.take();
 }
 
 std::vector<layer_operation> loss_forward(const layer_setting& given) {

@@ -58,6 +58,9 @@ struct layer_setting {
   bool adds_gradients =
       true;                ///< weights' gradients are added up in fp32; else written once in bf16
   double expert_skew = 1;  ///< tokens of the busiest expert rank over the mean
+  /// Values are copied from the projections to where attention reads them, and their gradients back; frameworks give their
+  /// kernels strides instead.
+  bool copies_values = false;
 };
 
 enum class layer_work { product, attention, elementwise, collective };
@@ -67,8 +70,9 @@ struct layer_operation {
   layer_work work = layer_work::elementwise;
   matrix_product product = {};
   product_type type = product_type::half;
-  double traffic = 0;                   ///< bytes read and written
-  int kernels = 1;                      ///< that move them
+  double traffic = 0;  ///< bytes read and written
+  int kernels = 1;     ///< that move them
+  elementwise_kind kind = elementwise_kind::plain;
   pass_kind pass = pass_kind::forward;  ///< attention's
   collective_kind moves = collective_kind::all_gather;
   rank_group over = rank_group::tensor;
@@ -88,6 +92,11 @@ std::vector<layer_operation> backward_operations(const layer_setting&);
 /// bytes each, and after backward they sum their gradients, in fp32. Those of experts apart.
 std::vector<layer_operation> parameter_gathers(const layer_setting&, double element_bytes);
 std::vector<layer_operation> gradient_sums(const layer_setting&, collective_kind);
+/// Before that sum, gradients that were written once in bf16 become fp32 (FSDP's reduce_dtype).
+std::vector<layer_operation> gradient_casts(const layer_setting&);
+/// Gradients of norms, of tokens that are cut over tensor ranks: a step's frameworks add them up once, of all layers together
+/// (Megatron's finalize_model_grads).
+std::vector<layer_operation> norm_gradient_sums(const layer_setting&);
 
 /// The output layer and the loss of T tokens, vocabulary over tensor ranks; in bf16 whatever the linear layers are.
 std::vector<layer_operation> loss_forward(const layer_setting&);

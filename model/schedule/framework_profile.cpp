@@ -45,7 +45,7 @@ host_waits read_waits(const config_node& list) {
 
 framework_profile read_framework(const config_node& root) {
   root.allow_only({"name", "source", "host", "merges", "partials", "gradients", "launch_order",
-                   "copies", "waits"});
+                   "copies", "repeats_keys", "waits"});
   framework_profile f{.name = root.get<std::string>("name"),
                       .source = root.get_text("source"),
                       .host = root.get<std::string>("host", "")};
@@ -54,6 +54,7 @@ framework_profile read_framework(const config_node& root) {
   f.gradients = read_choice(root, "gradients", parse_precision, f.gradients);
   f.launch = read_choice(root, "launch_order", parse_launch_order, f.launch);
   if (root.has("copies")) f.copies = read_copies(root.at("copies"));
+  f.repeats_keys = root.get<bool>("repeats_keys", false);
   if (root.has("waits")) f.waits = read_waits(root.at("waits"));
   return f;
 }

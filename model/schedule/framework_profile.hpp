@@ -10,6 +10,7 @@
 //   launch_order: compute-first        # model/schedule/launch_order.hpp
 //   copies: {joined: first, gathered: true, scattered: true, received: true, batched: true, returned: true}
 //                                      # model/schedule/framework_copies.hpp
+//   repeats_keys: true                 # K and V are copied for each query head before attention, which exchanges them so
 //   waits: [exchange, all_gather, reduce_scatter, all_to_all]   # calls at whose end the host goes on, not before
 //
 // Which schedules it has at all, and what to write into its settings: ask/frameworks.hpp, under the same name.
@@ -33,6 +34,7 @@ struct framework_profile {
   precision gradients = precision::storage;
   launch_order launch = launch_order::communication_first;
   framework_copies copies;
+  bool repeats_keys = false;
   host_waits waits;
 };
 

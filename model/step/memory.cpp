@@ -69,13 +69,15 @@ step_memory memory_of(const layer_setting& s, sharding sharded, const held_layer
   add_states(m, parameters_of(s, held), s.cut.replicas(), sharded);
   add_states(m, expert_parameters_of(s, held), s.cut.expert_replicas(), sharded);
   m.activations = mean_over(held, s, kept_bytes) * held.layers_in_flight;
-  m.buffers = held.attention_buffers;
+  const double loss = held.loss ? loss_bytes(s) : 0;
+  const bool in_layer = held.attention_buffers + working_bytes(s) >= loss;
+  m.buffers = in_layer ? held.attention_buffers : 0;
+  m.workspace = in_layer ? working_bytes(s) : loss;
   if (sharded == sharding::parameters) {
     constexpr int gathered_layers = 2;
     m.buffers +=
         layer_parameters(s) * (gathered_layers * half + single) + embedding_tables(s, held) * half;
   }
-  m.workspace = std::max(working_bytes(s), held.loss ? loss_bytes(s) : 0);
   return m;
 }
 

@@ -6,7 +6,7 @@
 //   optimizer        12          12 / N       12 / N       8 / N        fp32 copy and two moments of Adam
 //   activations      what a layer keeps for backward (layer.hpp) x layers x micro-batches under way
 //   buffers          of FSDP two layers' gathered parameters, one's gradients, embeddings; blocks that attention has received
-//   workspace        the larger of the loss's and of one layer's working memory
+//   workspace        one layer's working memory, or where that and attention's blocks are less the loss's, in their place
 //
 // Rajbhandari et al., arXiv 1910.02054, has the sharded states.
 #pragma once

@@ -35,6 +35,18 @@ TEST(frameworks, megatron) {
             "has no attention2d; offers ring (p2p), allgather, ulysses (a2a) and usp (a2a+p2p)");
 }
 
+// TransformerEngine's window_size has what lies before a token; gpt-oss has learned sinks.
+TEST(frameworks, megatron_is_told_of_windows_and_sinks) {
+  auto a = causal;
+  a.window = 128;
+  a.sinks = true;
+  const strategy ulysses{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 4};
+  EXPECT_EQ(refusal_of("megatron", ulysses, a), "");
+  EXPECT_EQ(settings_of("megatron", ulysses, a),
+            "--context-parallel-size 4\n--cp-comm-type a2a\n--window-size 127,0\n"
+            "--softmax-type learnable\n");
+}
+
 // TransformerEngine: sliding windows with all_gather and a2a only.
 TEST(frameworks, megatron_takes_no_window_in_a_ring) {
   auto windowed = causal;
@@ -212,11 +224,12 @@ TEST(frameworks, vllm_shards_the_cache_over_copies_of_key_heads) {
   const attention a{.heads = 64, .kv_heads = 8, .sequence = 1, .prefix = 1 << 20};
   EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward), "");
   EXPECT_EQ(settings_of("vllm", s, a),
-            "--tensor-parallel-size 16\n--decode-context-parallel-size 2\n");
+            "--tensor-parallel-size 16\n--decode-context-parallel-size 2\n"
+            "--max-model-len 1048577\n--max-num-seqs 1\n");
   s.schedule = "dcp-a2a";
   EXPECT_EQ(settings_of("vllm", s, a),
             "--tensor-parallel-size 16\n--decode-context-parallel-size 2\n"
-            "--dcp-comm-backend a2a\n");
+            "--dcp-comm-backend a2a\n--max-model-len 1048577\n--max-num-seqs 1\n");
   s.tokens = token_layout::contiguous;
   EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward), "deals cached tokens out striped only");
   s.tensor_parallel = 4;

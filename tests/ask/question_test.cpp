@@ -255,6 +255,17 @@ TEST(question, warns_of_what_the_framework_cannot_run) {
               testing::Not(testing::Contains(testing::StartsWith("torchtitan"))));
 }
 
+/// torchtitan's repeat_kv, before attention.
+TEST(question, a_framework_may_repeat_keys) {
+  question q{.sequence = 8192, .heads = 32, .kv_heads = 8, .framework = "torchtitan"};
+  const auto a = layer_of(q);
+  EXPECT_EQ(a.kv_heads, 32);
+  EXPECT_THAT(a.notes, testing::ElementsAre("torchtitan repeats keys and values for every query "
+                                            "head: 32 in place of 8"));
+  q.framework = "megatron";
+  EXPECT_EQ(layer_of(q).kv_heads, 8);
+}
+
 TEST(question, transposes_keys_of_striped_tokens_on_square_grids) {
   question q{.schedule = "attention2d"};
   const auto order = [&] { return strategy_of(q, attention{}).order; };

@@ -168,6 +168,19 @@ TEST_F(calibrating, finds_the_tiles_of_products) {
   EXPECT_EQ(found.assumed, "");
 }
 
+TEST_F(calibrating, finds_how_elementwise_operations_run) {
+  for (const std::int64_t tokens : {256, 4096, 65536}) add(memory_point{"merge", tokens, 32, 128});
+  truth_.device.elementwise[static_cast<int>(elementwise_kind::gate)] = {.efficiency = 0.5,
+                                                                         .start = seconds(4e-6)};
+  for (const std::int64_t rows : {8192, 16384, 32768})
+    add(elementwise_point{"k", elementwise_kind::gate, rows, 8192});
+  const auto found = run();
+  const auto& gate = found.profile.elementwise[static_cast<int>(elementwise_kind::gate)];
+  EXPECT_NEAR(gate.efficiency, 0.5, 1e-6);
+  EXPECT_NEAR(gate.start.value(), 4e-6, 1e-9);
+  EXPECT_EQ(found.profile.elementwise[static_cast<int>(elementwise_kind::norm)].efficiency, 0);
+}
+
 /// Squares alone, 2 query heads a K/V head, beside the rectangles of 4.
 TEST_F(calibrating, takes_the_time_of_rows_from_rectangles) {
   add_kernels();

@@ -67,6 +67,19 @@ TEST(measurement_plan, draws_products_of_a_layer_s_sizes) {
   }
 }
 
+TEST(measurement_plan, has_elementwise_operations_of_a_layer_s_sizes) {
+  measurement_request r{.kinds = {point_kind::elementwise}, .kernels = {{.name = "fast"}}};
+  const auto fit = measurement_plan(r);
+  EXPECT_EQ(fit.size(), 6u * 6 * 3);
+  EXPECT_EQ(fit.front(),
+            measured_point(elementwise_point{"fast", elementwise_kind::norm, 1024, 2048}));
+  r.set = point_set::held_out;
+  const auto held_out = measurement_plan(r);
+  EXPECT_EQ(held_out.size(), 6u * 2 * 3);
+  EXPECT_EQ(held_out.back(),
+            measured_point(elementwise_point{"fast", elementwise_kind::cast, 12288, 7168}));
+}
+
 /// 6 = 2 x 3: rows and columns of 1x6, 2x3, 3x2 and 6x1.
 TEST(measurement_plan, covers_rows_and_columns_of_every_grid) {
   std::set<std::pair<int, int>> groups;

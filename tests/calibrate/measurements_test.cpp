@@ -4,6 +4,7 @@
 
 #include "model/error.hpp"
 #include "model/median.hpp"
+#include "tests/expect_error.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace attnsim {
@@ -37,6 +38,8 @@ measurements one_of_each() {
                         {{"time_s", {5e-3}}, {"kernel_s", {1e-3}}, {"transfer_s", {4e-3}}}});
   all.points.push_back({product_point{"attnsim-cuda", product_use::gradient_sum, 64, 128, 256},
                         {{"time_s", {6e-3}}}});
+  all.points.push_back(
+      {elementwise_point{"cpu", elementwise_kind::norm_gradient, 64, 128}, {{"time_s", {7e-6}}}});
   return all;
 }
 
@@ -60,7 +63,8 @@ TEST(measurements, are_described_in_a_line) {
   const std::string transfer = "all_gather of 4096 bytes, 4 ranks 2 apart, 8 channels";
   EXPECT_THAT(lines, ElementsAre("kernel " + kernel, "merge of 128 tokens, 4 heads of 64", transfer,
                                  square + " beside " + transfer + ", compute-first",
-                                 "attnsim-cuda product gradient-sum, 64 x 128 x 256"));
+                                 "attnsim-cuda product gradient-sum, 64 x 128 x 256",
+                                 "cpu norm_gradient, 64 x 128"));
 }
 
 TEST(measurements, have_medians) {
@@ -104,9 +108,9 @@ TEST(measurements, refuse_what_is_wrong) {
       error_of("measurements.2", "measurements.1"),
       ": schema: 'attnsim.measurements.1': expected attnsim.measurements.2, where kernels have "
       "a device profile's names (attnsim-cuda, cudnn-9.19) and processors are channels");
-  EXPECT_EQ(
-      error_of("\"kind\":\"memory\"", "\"kind\":\"disk\""),
-      ": points[1]: kind: 'disk': expected one of: kernel, memory, transfer, overlap, matmul");
+  EXPECT_EQ(error_of("\"kind\":\"memory\"", "\"kind\":\"disk\""),
+            ": points[1]: kind: 'disk': expected one of: kernel, memory, transfer, overlap, "
+            "matmul, elementwise");
   EXPECT_EQ(error_of("\"rows\":512", "\"rows\":0"),
             ": points[0]: rows: '0': expected a whole number of at least 1");
   EXPECT_EQ(error_of("\"rows\":512,", ""), ": points[0]: rows: missing");
@@ -136,9 +140,30 @@ TEST(part_of, by_what_is_moved) {
   EXPECT_EQ(part_of(kernel_point{}), "kernels");
   EXPECT_EQ(part_of(memory_point{}), "memory");
   EXPECT_EQ(part_of(product_point{}), "products");
+  EXPECT_EQ(part_of(elementwise_point{}), "elementwise");
   EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_to_all}), "transfers");
   EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_reduce}), "collectives");
   EXPECT_EQ(part_of(overlap_point{}), "overlap");
+}
+
+TEST(measurements, count_what_elementwise_operations_read_and_write) {
+  const auto bytes = [](elementwise_kind kind) {
+    return elementwise_traffic({.operation = kind, .rows = 2, .width = 5});
+  };
+  EXPECT_EQ(bytes(elementwise_kind::norm), 80);           // two in, two out
+  EXPECT_EQ(bytes(elementwise_kind::norm_gradient), 80);  // three in, one out
+  EXPECT_EQ(bytes(elementwise_kind::rotation), 40);
+  EXPECT_EQ(bytes(elementwise_kind::gate), 60);
+  EXPECT_EQ(bytes(elementwise_kind::gate_gradient), 100);
+  EXPECT_EQ(bytes(elementwise_kind::cast), 60);
+}
+
+TEST(measurements, of_elementwise_operations_without_a_name_are_refused) {
+  auto all = one_of_each();
+  std::get<elementwise_point>(all.points.back().what).operation = elementwise_kind::plain;
+  EXPECT_ERROR(read_measurements("m.json", to_json(all)), input_error,
+               "m.json: points[5]: operation: 'plain': expected an operation that has a name of "
+               "its own");
 }
 
 }  // namespace measurements_test

@@ -297,13 +297,34 @@ TEST(read_device, matrix_products) {
                "d.yaml:5: matmul.depth: '-1': expected at least 0");
 }
 
+TEST(read_device, elementwise_operations) {
+  const auto read = [](const std::string& elementwise) {
+    return read_device(config_node::parse_text(
+        "name: d\npeak: {half: 1000 TFLOP/s, fp32: 60 TFLOP/s}\n"
+        "memory: {capacity: 80 GiB, bandwidth: 4 TB/s, efficiency: 0.5}\nmultiprocessors: 100\n"
+        "kernel_launch: 1 us\n" +
+            elementwise,
+        "d.yaml"));
+  };
+  const auto d = read("elementwise: {norm: {efficiency: 0.25, start: 3 us}}\n");
+  const byte_count megabyte(1'000'000);
+  EXPECT_DOUBLE_EQ(d.elementwise_time(elementwise_kind::norm, megabyte).value(), 4e-6);
+  EXPECT_DOUBLE_EQ(d.elementwise_time(elementwise_kind::gate, megabyte).value(), 1.5e-6);
+  EXPECT_ERROR(read("elementwise: {norms: {efficiency: 1}}\n"), input_error,
+               "d.yaml:6: elementwise.norms: unknown key; expected one of: plain, norm, "
+               "norm_gradient, rotation, gate, gate_gradient, cast; did you mean norm?");
+  EXPECT_ERROR(read("elementwise: {norm: {efficiency: 1.5}}\n"), input_error,
+               "d.yaml:6: elementwise.norm.efficiency: '1.5': expected a share above 0 and at "
+               "most 1");
+}
+
 TEST(read_device, refuses_bad_values) {
   EXPECT_ERROR(read("name: d\n"), input_error, "d.yaml:1: peak: missing");
   EXPECT_ERROR(
       read(required + "speed: 1\n"), input_error,
       "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
       "roofline_efficiency, kernel_launch, queues, communication_slowdown, idle_start, "
-      "uncertainty, transports, kernels, matmul");
+      "uncertainty, transports, kernels, matmul, elementwise");
   EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
                "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");
   EXPECT_ERROR(read(required + "communication_slowdown: 0.5\n"), input_error,

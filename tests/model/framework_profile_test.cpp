@@ -17,7 +17,7 @@ TEST(read_framework, how_it_runs_a_schedule) {
   const auto f = framework_of(
       "name: f\nsource: s\nhost: pytorch\nmerges: unfused\npartials: fp32\ngradients: fp32\n"
       "launch_order: compute-first\ncopies: {joined: every, gathered: true, returned: true}\n"
-      "waits: [exchange, all_to_all]\n");
+      "repeats_keys: true\nwaits: [exchange, all_to_all]\n");
   EXPECT_EQ(f.name, "f");
   EXPECT_EQ(f.source, "s");
   EXPECT_EQ(f.host, "pytorch");
@@ -28,6 +28,7 @@ TEST(read_framework, how_it_runs_a_schedule) {
   EXPECT_EQ(f.copies,
             (framework_copies{
                 .joined = framework_copies::joining::every, .gathered = true, .returned = true}));
+  EXPECT_TRUE(f.repeats_keys);
   EXPECT_EQ(f.waits, (host_waits{.exchange = true, .all_to_all = true}));
 }
 
@@ -48,7 +49,7 @@ TEST(read_framework, refuses) {
   EXPECT_ERROR(
       framework_of("name: f\nmerge: fused\n"), input_error,
       "f.yaml:2: merge: unknown key; expected one of: name, source, host, merges, partials, "
-      "gradients, launch_order, copies, waits; did you mean merges?");
+      "gradients, launch_order, copies, repeats_keys, waits; did you mean merges?");
   EXPECT_ERROR(framework_of("name: f\nmerges: half\n"), input_error,
                "f.yaml:2: merges: 'half': expected one of: fused, unfused");
   EXPECT_ERROR(framework_of("name: f\ncopies: {joined: once}\n"), input_error,

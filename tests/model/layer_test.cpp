@@ -57,6 +57,30 @@ TEST(layer, order_of_one_device) {
                           "MLP up", "activation", "MLP down"));
 }
 
+TEST(layer, values_are_copied_where_attention_wants_them_elsewhere) {
+  auto s = llama2();
+  s.copies_values = true;
+  EXPECT_THAT(names(forward_operations(s)),
+              ElementsAre("norm", "projections", "rotation", "values", "attention", "output",
+                          "norm", "MLP up", "activation", "MLP down"));
+  EXPECT_EQ(forward_operations(s)[3].traffic, 4.0 * 4096 * 4096);
+}
+
+TEST(layer, gradients_written_in_bf16_become_fp32) {
+  auto s = llama2();
+  EXPECT_TRUE(gradient_casts(s).empty());
+  s.adds_gradients = false;
+  ASSERT_EQ(gradient_casts(s).size(), 1u);
+  EXPECT_EQ(gradient_casts(s)[0].traffic, 6.0 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008));
+}
+
+TEST(layer, tensor_ranks_add_up_gradients_of_norms) {
+  EXPECT_TRUE(norm_gradient_sums(llama2()).empty());
+  ASSERT_EQ(norm_gradient_sums(llama2(2)).size(), 1u);
+  EXPECT_EQ(norm_gradient_sums(llama2(2))[0].moves, collective_kind::all_reduce);
+  EXPECT_EQ(norm_gradient_sums(llama2(2))[0].bytes, 4.0 * 2 * 4096);
+}
+
 TEST(layer, tensor_ranks_gather_and_scatter_the_tokens_of_both_halves) {
   constexpr double tokens = 2.0 * 4096 * 4096;  // bytes of T x hidden in bf16
   const auto forward = forward_operations(llama2(2)), backward = backward_operations(llama2(2));

@@ -24,10 +24,19 @@ TEST(product_time, of_whole_waves_is_operations_over_the_highest_rate) {
                    p.operations().value() / 1000e12);
 }
 
-TEST(product_time, of_part_of_a_wave_takes_narrower_tiles) {
-  // 110 tiles: 2 waves; of 440 quarter tiles 5, of halves of their loops 9
-  EXPECT_NEAR(product_time(round_device(), {1281, 2560, 1000}, product_type::half).value(),
-              9 * 13.1072e-6 / 8, 1e-12);
+/// 110 tiles would be 2 waves. 98 tiles of 192 x 160 are one, of 0.9375 of the area; their edges are as long as those of 174.5 square.
+TEST(product_time, of_part_of_a_wave_takes_other_tiles) {
+  constexpr double full = 2 * 128 * 256 * 1000 / 5e12;
+  const double edges = (1.0 / 192 + 1.0 / 160) / (1.0 / 128 + 1.0 / 256);
+  EXPECT_NEAR(product_time(round_device(), {1281, 2240, 1000}, product_type::half).value(),
+              0.9375 * full * (1 + 0.04 * (edges - 1)), 1e-12);
+}
+
+TEST(time_from_idle, is_shorter_until_clocks_settle) {
+  const matmul_profile m{.boost = 1.25, .boost_time = seconds(0.04)};
+  EXPECT_DOUBLE_EQ(time_from_idle(m, seconds(0.025)).value(), 0.02);
+  EXPECT_DOUBLE_EQ(time_from_idle(m, seconds(1)).value(), 0.99);
+  EXPECT_EQ(time_from_idle({}, seconds(1)), seconds(1));
 }
 
 TEST(product_time, of_short_loops_is_their_beginning_and_end_too) {

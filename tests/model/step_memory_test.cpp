@@ -50,6 +50,17 @@ TEST(step_memory, workspace_is_the_larger_of_loss_and_layer) {
   EXPECT_EQ(memory_of(s, sharding::none, middle).workspace, working_bytes(s));
 }
 
+TEST(step_memory, attention_s_blocks_are_free_while_the_loss_is_computed) {
+  const auto s = llama2_over(1);
+  auto held = whole_model;
+  held.attention_buffers = loss_bytes(s) - working_bytes(s) - 1;
+  EXPECT_EQ(memory_of(s, sharding::none, held).buffers, 0);
+  held.attention_buffers += 1;
+  const auto m = memory_of(s, sharding::none, held);
+  EXPECT_EQ(m.buffers, held.attention_buffers);
+  EXPECT_EQ(m.workspace, working_bytes(s));
+}
+
 TEST(step_memory, experts_have_fewer_replicas) {
   const layer_setting s{
       .model = read_transformer("mixtral-8x7b"), .cut = {.data = 8, .expert = 4}, .tokens = 1};

@@ -69,6 +69,22 @@ class recording_backend final : public forwarding_backend {
     calls.push_back(fmt::format("activation {}", a.rows * a.width));
     inner().gate_gradient(s, a);
   }
+  /// Gradients become fp32 a parameter at a time.
+  void cast(stream_id s, const kernels::token_shape& shape, const kernels::device_tensor& to,
+            const kernels::device_tensor& from) override {
+    const std::string_view widening = "gradients to fp32 ";
+    auto elements = shape.batch * shape.tokens * shape.heads * shape.head_dim;
+    if (to.type == from.type) {
+      calls.push_back(fmt::format("values {}", elements));
+    } else if (to.type == data_type::fp32) {
+      if (calls.back().starts_with(widening)) {
+        elements += std::stoll(calls.back().substr(widening.size()));
+        calls.pop_back();
+      }
+      calls.push_back(fmt::format("{}{}", widening, elements));
+    }
+    inner().cast(s, shape, to, from);
+  }
   void rotate(stream_id s, const kernels::token_shape& shape, const kernels::device_tensor& to,
               const kernels::device_tensor& from, const float* angles, bool back) override {
     const auto elements = shape.batch * shape.tokens * shape.heads * shape.head_dim;
@@ -106,6 +122,7 @@ class recording_channel final : public channel {
     inner_->all_to_all(what, data);
   }
   void all_reduce(const std::string& what, std::span<const payload> data) override {
+    told_.calls.push_back(fmt::format("all-reduce {}", data[0].slot_bytes));
     inner_->all_reduce(what, data);
   }
 
@@ -142,10 +159,10 @@ class recording_transport final : public transport {
 std::vector<std::string> expected_calls(const std::vector<layer_operation>& list) {
   std::vector<std::string> calls;
   for (const auto& op : list) {
-    const double bytes_an_element = op.name == "norm"         ? 8
-                                    : op.name == "rotation"   ? 4
-                                    : op.name == "activation" ? 6
-                                                              : 0;
+    const double bytes_an_element = op.name == "norm"                                           ? 8
+                                    : op.name == "rotation" || op.name == "values"              ? 4
+                                    : op.name == "activation" || op.name == "gradients to fp32" ? 6
+                                                                                                : 0;
     switch (op.work) {
       case layer_work::product:
         calls.push_back(fmt::format("product {} x {} x {}", op.product.rows, op.product.cols,
@@ -155,9 +172,11 @@ std::vector<std::string> expected_calls(const std::vector<layer_operation>& list
         calls.push_back(fmt::format("{} {}", op.name, op.traffic / bytes_an_element));
         break;
       case layer_work::collective:
-        calls.push_back(fmt::format(
-            "{} {}", op.moves == collective_kind::all_gather ? "all-gather" : "reduce-scatter",
-            op.bytes));
+        calls.push_back(fmt::format("{} {}",
+                                    op.moves == collective_kind::all_gather       ? "all-gather"
+                                    : op.moves == collective_kind::reduce_scatter ? "reduce-scatter"
+                                                                                  : "all-reduce",
+                                    op.bytes));
         break;
       case layer_work::attention:
         break;
@@ -226,8 +245,6 @@ TEST(layer_executor, refuses_what_it_cannot_run) {
       refusal(experts),
       "model: 'small': a layer of it cannot be run; feasible: dense layers with a gated MLP and "
       "heads of their own that see all tokens, such as llama3-8b");
-  EXPECT_EQ(refusal({.recomputed = recomputation::selective}),
-            "recompute: 'selective': a layer with it cannot be run; feasible: none or full");
   layer_case odd{.cut = {.tensor = 2}};
   odd.model.intermediate = 21;
   EXPECT_EQ(refusal(odd), "tp: '2': feasible: divisors of the heads, 4 and 2, and of the MLP's 21");

@@ -39,6 +39,10 @@ TEST(measure, takes_as_many_samples_of_every_kind_as_asked_for) {
   points.push_back(memory_point{"delta", 8, 2, 8});
   points.push_back(product_point{"cpu", product_use::gradient_sum, 8, 16, 24});
   for (const auto kind :
+       {elementwise_kind::norm, elementwise_kind::norm_gradient, elementwise_kind::rotation,
+        elementwise_kind::gate, elementwise_kind::gate_gradient, elementwise_kind::cast})
+    points.push_back(elementwise_point{"cpu", kind, 8, 32});
+  for (const auto kind :
        {transfer_kind::send, transfer_kind::exchange, transfer_kind::all_gather,
         transfer_kind::reduce_scatter, transfer_kind::all_to_all, transfer_kind::all_reduce}) {
     points.push_back(transfer_point{.operation = kind, .members = 3, .bytes = 256});

@@ -73,6 +73,8 @@ inline std::vector<layer_case> layer_cases(int least, int most) {
   const std::vector<layer_case> all{
       {},
       {.batch = 2, .recomputed = recomputation::full},
+      {.batch = 2, .recomputed = recomputation::selective},
+      {.cut = {.tensor = 2}, .recomputed = recomputation::selective},
       {.type = data_type::bf16, .adds = false},
       {.cut = {.tensor = 2}},
       {.cut = {.tensor = 2}, .type = data_type::bf16, .batch = 2},

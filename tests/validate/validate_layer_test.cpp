@@ -53,9 +53,10 @@ TEST_F(validated_layer, has_measured_beside_predicted_by_kind) {
   }
   EXPECT_EQ(
       names(v.passes[0].operations),
-      (std::vector<std::string>{"norm", "gather of tokens", "projections", "rotation", "attention",
-                                "output", "sum of parts", "norm", "gather of tokens", "MLP up",
-                                "activation", "MLP down", "sum of parts"}));
+      (std::vector<std::string>{"norm", "gather of tokens", "projections", "rotation", "values",
+                                "attention", "output", "sum of parts", "norm", "gather of tokens",
+                                "MLP up", "activation", "MLP down", "sum of parts"}));
+  EXPECT_EQ(names(v.passes[1].operations).back(), "sum of norms' gradients");
 }
 
 TEST_F(validated_layer, counts_what_sharded_parameters_exchange) {

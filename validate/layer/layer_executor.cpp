@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -34,8 +35,6 @@ void require_runnable(const layer_setting& s) {
          "own that see all tokens, such as llama3-8b");
   refuse(s.linear == product_type::fp8, "dtype", "fp8-linear",
          "a layer in it cannot be run; feasible: bf16");
-  refuse(s.recomputed == recomputation::selective, "recompute", "selective",
-         "a layer with it cannot be run; feasible: none or full");
   refuse(s.overlaps_tensor, "tp-overlap", "true", "a layer with it cannot be run; feasible: false");
   refuse(s.cut.pipeline > 1, "pp", std::to_string(s.cut.pipeline),
          "one layer has no stages; feasible: 1");
@@ -45,6 +44,11 @@ void require_runnable(const layer_setting& s) {
                        m.shape.heads, m.shape.kv_heads, m.intermediate));
   }
   refuse(!s.fused, "eager", "true", "a layer's elementwise operations are fused; feasible: false");
+}
+
+layer_setting with_copied_values(layer_setting s) {
+  s.copies_values = true;
+  return s;
 }
 
 /// An operand of a product.
@@ -92,19 +96,21 @@ std::int64_t whole(double x) {
 
 layer_plan::layer_plan(const cluster& on, const layer_setting& s, bool shards, const attention& a,
                        const strategy& chosen)
-    : setting(s),
+    : setting(with_copied_values(s)),
       shards_parameters(shards),
       forward_attention(on, a, chosen, pass_kind::forward),
       backward_attention(on, a, chosen, pass_kind::backward),
-      forward(forward_operations(s)),
-      backward(backward_operations(s)) {
+      forward(forward_operations(setting)),
+      backward(backward_operations(setting)) {
   require_runnable(s);
+  const auto norms = norm_gradient_sums(s);
+  backward.insert(backward.end(), norms.begin(), norms.end());
   if (!shards_parameters) return;
   const auto gathers = parameter_gathers(s, 2);
   forward.insert(forward.begin(), gathers.begin(), gathers.end());
   backward.insert(backward.begin(), gathers.begin(), gathers.end());
-  const auto sums = gradient_sums(s, collective_kind::reduce_scatter);
-  backward.insert(backward.end(), sums.begin(), sums.end());
+  for (const auto& list : {gradient_casts(s), gradient_sums(s, collective_kind::reduce_scatter)})
+    backward.insert(backward.end(), list.begin(), list.end());
   const auto count = parameter_layout(s).elements();
   if (count % s.cut.replicas() != 0)
     throw infeasible(asked("dp"), std::to_string(s.cut.data),
@@ -202,7 +208,10 @@ class layer_executor::state {
 
   layer_pass_times run(pass_kind pass) {
     bind(pass);
-    if (pass == pass_kind::backward) clear_gradients();
+    if (pass == pass_kind::backward) {
+      clear_gradients();
+      forget_recomputed();
+    }
     device_.synchronize(stream_);
     const double late = start_together(transport_, clock_offset_);
     const auto& list = pass == pass_kind::forward ? plan_.forward : plan_.backward;
@@ -247,14 +256,19 @@ class layer_executor::state {
     actions_.clear();
     if (pass == pass_kind::backward) {
       if (setting().recomputed == recomputation::full) bind_forward();
+      if (setting().recomputed == recomputation::selective) bind_recomputed();
       bind_backward();
     } else {
       bind_forward();
     }
     actions_["gather of parameters"].push_back(
         [this](const auto& op) { exchange(op, memory_.kept_parameters, memory_.parameters); });
-    if (pass == pass_kind::backward)
-      actions_["sum of gradients"].push_back([this](const auto& op) { sum_gradients(op); });
+    if (pass == pass_kind::forward) return;
+    on("sum of norms' gradients", [this](const auto& op) { add_up_norms(op); });
+    on("sum of gradients",
+       [this](const auto& op) { exchange(op, memory_.gradients, memory_.kept_gradients); });
+    if (plan_.shards_parameters && !setting().adds_gradients)
+      on("gradients to fp32", [this](const auto&) { widen_written(); });
   }
 
   template <typename Action>
@@ -291,21 +305,37 @@ class layer_executor::state {
     bind_product("projections", all(memory_.normed[0], memory_.gathered), parameter::projections,
                  memory_.projected);
     on("rotation", [this](const auto&) { rotate(); });
+    on("values", [this](const auto&) { bring_values(); });
     on("attention", [this](const auto&) { forward_attention_.enqueue(stream_); });
     bind_product("output", attended(), parameter::output, parts(memory_.attention_output));
     bind_scatter(memory_.attention_output);
     bind_norm(1, memory_.sum[0], memory_.attention_output, parameter::mlp_norm);
     bind_gather(memory_.normed[1], memory_.gathered);
     bind_product("MLP up", all(memory_.normed[1], memory_.gathered), parameter::up, memory_.up);
-    on("activation", [this](const auto&) {
-      device_.gate(stream_, {.rows = tokens(),
-                             .width = inner(),
-                             .type = plan_.type(),
-                             .inputs = memory_.up.data,
-                             .result = memory_.inner.data});
-    });
+    bind_gate();
     bind_product("MLP down", memory_.inner, parameter::down, parts(memory_.mlp_output));
     bind_scatter(memory_.mlp_output);
+  }
+
+  /// Keys, the output and what a gate multiplies; queries, values, attention's result and the gate's are kept.
+  void bind_recomputed() {
+    const auto& shape = setting().model.shape;
+    const auto ranks = setting().cut.tensor;
+    const auto query = shape.heads * shape.head_dim / ranks,
+               key = shape.kv_heads * shape.head_dim / ranks;
+    bind_norm(0, memory_.residual, memory_.branch, parameter::attention_norm);
+    bind_gather(memory_.normed[0], memory_.gathered);
+    bind_part("projections", all(memory_.normed[0], memory_.gathered), parameter::projections,
+              memory_.projected, {.first = query, .count = key, .of = memory_.projected_width});
+    on("rotation", [this](const auto&) { rotate(); });
+    bind_product("output", attended(), parameter::output,
+                 is_cut() ? memory_.parts : memory_.attention_output);
+    bind_scatter(memory_.attention_output);
+    bind_norm(1, memory_.sum[0], memory_.attention_output, parameter::mlp_norm);
+    bind_gather(memory_.normed[1], memory_.gathered);
+    bind_part("MLP up", all(memory_.normed[1], memory_.gathered), parameter::up, memory_.up,
+              {.first = inner(), .count = inner(), .of = 2 * inner()});
+    bind_gate();
   }
 
   void bind_backward() {
@@ -332,11 +362,22 @@ class layer_executor::state {
                    parameter::output, attended(), attended_gradient());
     on("attention", [this](const auto&) { backward_attention_.enqueue(stream_); });
     on("rotation", [this](const auto&) { rotate_back(); });
+    on("values", [this](const auto&) { take_value_gradients(); });
     bind_gather(memory_.normed[0], memory_.gathered);
     bind_gradients("projections", memory_.projected_gradient, parameter::projections,
                    all(memory_.normed[0], memory_.gathered), parts);
     bind_scatter(memory_.normed_gradient);
     bind_norm_gradient(0, memory_.sum_gradient, parameter::attention_norm, memory_.input_gradient);
+  }
+
+  void bind_gate() {
+    on("activation", [this](const auto&) {
+      device_.gate(stream_, {.rows = tokens(),
+                             .width = inner(),
+                             .type = plan_.type(),
+                             .inputs = memory_.up.data,
+                             .result = memory_.inner.data});
+    });
   }
 
   void bind_gather(const area& local, const area& all) {
@@ -383,6 +424,20 @@ class layer_executor::state {
     });
   }
 
+  /// Some of the outputs of a product, where they lie among all.
+  struct outputs {
+    std::int64_t first = 0, count = 0, of = 0;
+  };
+  void bind_part(std::string_view name, const area& input, parameter p, const area& result,
+                 const outputs& some) {
+    on(name, [=, this](const auto& op) {
+      const auto weights = parameter_of(p);
+      const auto width = weights.elements / some.of;
+      multiply(op, {input}, {weights.part(some.first * width, some.count * width), true},
+               result.part(some.first, result.elements - some.first), false, some.of);
+    });
+  }
+
   /// Of a product's input and of its parameters.
   void bind_gradients(std::string_view name, const area& gradient, parameter p, const area& input,
                       const area& input_gradient) {
@@ -396,8 +451,9 @@ class layer_executor::state {
     });
   }
 
+  /// `stride`: of the result's rows where they lie apart, in an area that ends with another's.
   void multiply(const layer_operation& op, const factor& left, const factor& right,
-                const area& result, bool adds) {
+                const area& result, bool adds, std::int64_t stride = 0) {
     const kernels::product_arguments a{.rows = whole(op.product.rows),
                                        .cols = whole(op.product.cols),
                                        .inner = whole(op.product.inner),
@@ -408,9 +464,11 @@ class layer_executor::state {
                                        .right_transposed = right.transposed,
                                        .result_type = result.type,
                                        .result = result.data,
+                                       .result_stride = stride,
                                        .adds = adds};
+    const auto written = stride > 0 ? (a.rows - 1) * stride + a.cols : a.rows * a.cols;
     if (a.rows * a.inner != left.matrix.elements || a.inner * a.cols != right.matrix.elements ||
-        a.rows * a.cols != result.elements)
+        (stride > 0 ? written > result.elements : written != result.elements))
       throw std::logic_error(
           fmt::format("{}: {} x {} x {} is not of its operands", op.name, a.rows, a.cols, a.inner));
     device_.product(stream_, a);
@@ -432,9 +490,16 @@ class layer_executor::state {
     gathers ? through.all_gather(what, data) : through.reduce_scatter(what, data);
   }
 
-  void sum_gradients(const layer_operation& op) {
-    widen_written();
-    exchange(op, memory_.gradients, memory_.kept_gradients);
+  /// Both norms' lie side by side.
+  void add_up_norms(const layer_operation& op) {
+    const auto first = part_of(memory_.gradients, parameter::attention_norm);
+    const area both{first.data, 2 * first.elements, first.type};
+    if (whole(op.bytes) != static_cast<std::int64_t>(both.bytes()))
+      throw std::logic_error(
+          fmt::format("{}: {} bytes are not of {} elements", op.name, op.bytes, both.elements));
+    const payload data[] = {
+        {.from = both.data, .to = both.data, .slot_bytes = both.bytes(), .type = both.type}};
+    channels_.at(op.over)->all_reduce(std::string(op.name), data);
   }
 
   void widen_written() {
@@ -455,6 +520,37 @@ class layer_executor::state {
     device_.fill(stream_, shape,
                  kernels::dense(memory_.gradients.data, memory_.gradients.type, shape), 0);
   }
+
+  /// Backward must not find what it computes again.
+  void forget_recomputed() {
+    if (setting().recomputed == recomputation::none) return;
+    const bool all = setting().recomputed == recomputation::full;
+    for (const auto* one :
+         {&memory_.normed[0], &memory_.normed[1], &memory_.sum[0], &memory_.sum[1],
+          &memory_.scale[0], &memory_.scale[1], &memory_.attention_output, &memory_.inner})
+      forget(*one, one->elements);
+    const auto keys = forward_attention_.shape(tensor::k);
+    const auto first = memory_.projected_width - 2 * keys.heads * keys.head_dim;
+    const auto projected = memory_.projected, up = memory_.up;
+    all ? forget(projected, projected.elements)
+        : forget(projected.part(first, projected.elements - first), keys.heads * keys.head_dim,
+                 memory_.projected_width);
+    all ? forget(up, up.elements)
+        : forget(up.part(inner(), up.elements - inner()), inner(), 2 * inner());
+    for (const auto what : {tensor::q, tensor::k, tensor::v, tensor::o}) {
+      if (all || what == tensor::q || what == tensor::k)
+        device_.fill(stream_, forward_attention_.shape(what), forward_attention_.at(what), nan);
+    }
+  }
+
+  /// The first `width` elements of every `stride`.
+  void forget(const area& a, std::int64_t width, std::int64_t stride = 0) {
+    const auto rows = stride > 0 ? (a.elements + stride - width) / stride : 1;
+    device_.fill(stream_, {1, rows, 1, width},
+                 {a.type, {a.data, 0, stride > 0 ? stride : width, width}}, nan);
+  }
+
+  static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
   // --- Around attention -----------------------------------------------------------------------------
 
@@ -477,28 +573,40 @@ class layer_executor::state {
             {data, memory_.projected_width, s.batch * memory_.projected_width, s.head_dim}};
   }
 
-  /// Queries and keys to where attention reads them; values are only brought there.
+  /// Queries and keys to where attention reads them.
   void rotate() {
     std::int64_t first = 0;
-    for (const auto what : {tensor::q, tensor::k, tensor::v}) {
+    for (const auto what : {tensor::q, tensor::k}) {
       const auto shape = forward_attention_.shape(what);
-      const auto from = among(memory_.projected, shape, first), to = forward_attention_.at(what);
-      what == tensor::v ? device_.cast(stream_, shape, to, from)
-                        : device_.rotate(stream_, shape, to, from, single(memory_.angles), false);
+      device_.rotate(stream_, shape, forward_attention_.at(what),
+                     among(memory_.projected, shape, first), single(memory_.angles), false);
       first += shape.heads * shape.head_dim;
     }
   }
 
   void rotate_back() {
     std::int64_t first = 0;
-    for (const auto what : {tensor::d_q, tensor::d_k, tensor::d_v}) {
+    for (const auto what : {tensor::d_q, tensor::d_k}) {
       const auto shape = backward_attention_.shape(what);
-      const auto to = among(memory_.projected_gradient, shape, first),
-                 from = backward_attention_.at(what);
-      what == tensor::d_v ? device_.cast(stream_, shape, to, from)
-                          : device_.rotate(stream_, shape, to, from, single(memory_.angles), true);
+      device_.rotate(stream_, shape, among(memory_.projected_gradient, shape, first),
+                     backward_attention_.at(what), single(memory_.angles), true);
       first += shape.heads * shape.head_dim;
     }
+  }
+
+  /// Where values begin in a row of projections.
+  std::int64_t first_value(const kernels::token_shape& values) const {
+    return memory_.projected_width - values.heads * values.head_dim;
+  }
+  void bring_values() {
+    const auto shape = forward_attention_.shape(tensor::v);
+    device_.cast(stream_, shape, forward_attention_.at(tensor::v),
+                 among(memory_.projected, shape, first_value(shape)));
+  }
+  void take_value_gradients() {
+    const auto shape = backward_attention_.shape(tensor::d_v);
+    device_.cast(stream_, shape, among(memory_.projected_gradient, shape, first_value(shape)),
+                 backward_attention_.at(tensor::d_v));
   }
 
   static float* single(const area& a) { return reinterpret_cast<float*>(a.data); }

@@ -7,8 +7,7 @@
 //   backward   from the gradient of x + m to that of r + b, and the parameters' gradients, summed up in fp32
 //
 // Sharded parameters (FSDP) are gathered before each pass and their gradients' sum is scattered behind backward; otherwise each rank
-// has the sums over its own tokens. Norms' gradients are of the tokens that the rank norms: a step sums them over tensor ranks, which
-// no operation of the list does, as they are small.
+// has the sums over its own tokens. Norms' gradients are summed over tensor ranks at the end of backward.
 #pragma once
 
 #include <memory>
@@ -23,8 +22,7 @@ namespace attnsim::validate {
 /// What all ranks run.
 struct layer_plan {
   /// `chosen` is completed (schedules.hpp); the cluster is kept by reference. Throws infeasible for what cannot be run: experts,
-  /// latents, a plain MLP, products in fp8, recomputation of a part, collectives in pieces, several stages; and as placed_schedule
-  /// does.
+  /// latents, a plain MLP, products in fp8, collectives in pieces, several stages; and as placed_schedule does.
   layer_plan(const cluster&, const layer_setting&, bool shards_parameters, const attention&,
              const strategy& chosen);
 

@@ -32,7 +32,8 @@ struct prepared_layer {
     if (r.question.model.empty()) throw input_error(asked("model"), "is required");
     if (r.question.task == ask::step_task::prefill)
       throw input_error(asked("task"), "prefill", "expected train: both passes are run");
-    return ask::layer_of(r.question, r.on, read_transformer(r.question.model), known);
+    return ask::layer_of(r.question, r.on, read_transformer(r.question.model), known,
+                         ask::layer_runner::executor);
   }
 
   const layer_request& request;
