@@ -276,13 +276,25 @@ void add_warnings(step_answer& a, const cluster& c) {
     a.warnings.push_back(fmt::format("{} has no fp8 products: they are as bf16's", c.device.name));
 }
 
-/// Products of both passes, one behind the other, run above the clocks that they settle at.
+/// Kernels that were measured with pauses between them have the clocks of an idle start in their tables; a step's settle.
+void settle_clocks(attention_cost& mean, const step_question& q, const cluster& c) {
+  const auto* kernel = c.device.kernel(q.base.kernel);
+  if (!kernel || kernel->basis != basis::measured) return;
+  for (double& time : mean.time) time *= c.device.matmul.boost;
+}
+
+/// Products and attention of both passes, one behind the other, run above the clocks that they settle at.
 void start_from_idle(layer_answer& a, const matmul_profile& m) {
-  auto& forward = a.forward[static_cast<std::size_t>(step_part::products)];
-  auto& backward = a.backward[static_cast<std::size_t>(step_part::products)];
-  const double first = time_from_idle(m, seconds(forward)).value();
-  backward = time_from_idle(m, seconds(forward + backward)).value() - first;
-  forward = first;
+  seconds before;
+  for (auto* pass : {&a.forward, &a.backward}) {
+    auto& products = (*pass)[static_cast<std::size_t>(step_part::products)];
+    auto& attention = (*pass)[static_cast<std::size_t>(step_part::attention)];
+    const seconds own(products + attention);
+    const double share = (time_from_idle(m, before + own) - time_from_idle(m, before)) / own;
+    products *= share;
+    attention *= share;
+    before += own;
+  }
 }
 
 /// Operations of the pipeline rank's products and attention in a micro-batch's passes, at the highest rates.
@@ -352,7 +364,8 @@ layer_answer layer_of(const step_question& q, const cluster& c, const transforme
   check_model(q, cut, t);
   auto setting = setting_of(q, cut, t);
   setting.copies_values = by == layer_runner::executor;
-  const auto attended = attention_of(q, cut, t, known);
+  auto attended = attention_of(q, cut, t, known);
+  settle_clocks(attended.mean, q, c);
   const bool sharded = sharding_of(q) == sharding::parameters;
   const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
   layer_answer a{.setting = setting,
@@ -387,7 +400,8 @@ step_answer answer(const step_question& q, const cluster& c, const transformer& 
   check_model(q, cut, t);
   const auto batch = batch_of(q, cut);
   const auto setting = setting_of(q, cut, t);
-  const auto attended = attention_of(q, cut, t, known);
+  auto attended = attention_of(q, cut, t, known);
+  settle_clocks(attended.mean, q, c);
   step_answer a{.cluster = c.name,
                 .model = t.name,
                 .task = q.task,

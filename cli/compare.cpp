@@ -23,6 +23,12 @@ struct compare_flags {
   std::string points, traced, report;
 };
 
+double doubt_of(ask::step_part kind, const cluster& c) {
+  const bool moves = kind == ask::step_part::tensor || kind == ask::step_part::expert ||
+                     kind == ask::step_part::data;
+  return moves ? c.device.uncertainty.communication : c.device.uncertainty.compute;
+}
+
 class comparison {
  public:
   explicit comparison(const compare_flags& flags) : flags_(flags) {}
@@ -67,8 +73,19 @@ class comparison {
     ask::known_parts known(c);
     const auto p = ask::layer_of(question, c, read_transformer(question.model), known,
                                  ask::layer_runner::executor);
-    points_.push_back({"layers", fmt::format("{}: {}", c.name, measured.line), p.time, p.low,
-                       p.high, measured.time()});
+    const auto what = fmt::format("{}: {}", c.name, measured.line);
+    points_.push_back({"layers", what, p.time, p.low, p.high, measured.time()});
+    for (const auto& [pass, kinds] : measured.kinds) {
+      const auto& predicted = pass == name_of(pass_kind::forward) ? p.forward : p.backward;
+      for (std::size_t i = 0; i < predicted.size(); ++i) {
+        const auto kind = name_of(ask::step_part(i));
+        const auto found = kinds.find(std::string(kind));
+        if (found == kinds.end() || predicted[i] <= 0 || found->second <= 0) continue;
+        points_.push_back(attnsim::compared(
+            fmt::format("{} of layers", kind), fmt::format("{}, {}", what, pass),
+            seconds(predicted[i]), doubt_of(ask::step_part(i), c), seconds(found->second)));
+      }
+    }
   }
 
   void add(const cluster& c, const recorded_case& measured) {

@@ -139,6 +139,20 @@ seconds recorded_case::time() const {
   return total;
 }
 
+namespace {
+
+std::map<std::string, std::map<std::string, double>> kinds_of(const nlohmann::json& layer) {
+  std::map<std::string, std::map<std::string, double>> all;
+  for (const auto& pass : layer.at("passes")) {
+    for (const auto& part : pass.at("parts"))
+      all[pass.at("name").get<std::string>()][part.at("name").get<std::string>()] =
+          part.at("measured_s").get<double>();
+  }
+  return all;
+}
+
+}  // namespace
+
 std::vector<recorded_case> read_recorded_cases(const formats::source& file) {
   std::istringstream stream(file.text);
   std::vector<recorded_case> cases;
@@ -155,6 +169,7 @@ std::vector<recorded_case> read_recorded_cases(const formats::source& file) {
                        .setting = setting_of(where, run),
                        .of_layer = run.value("schema", "") == layer_schema});
       cases.back().durations = run["durations_s"].get<decltype(recorded_case::durations)>();
+      if (cases.back().of_layer) cases.back().kinds = kinds_of(run);
     } catch (const nlohmann::json::exception&) {
       throw input_error(where, line.substr(0, 60),
                         "expected a case in text and, of each pass, a list of durations_s");

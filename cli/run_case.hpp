@@ -62,6 +62,8 @@ struct recorded_case {
   run_setting setting;
   bool of_layer = false;
   std::map<std::string, std::vector<double>> durations;  ///< seconds, by pass
+  std::map<std::string, std::map<std::string, double>>
+      kinds;  ///< of a layer's pass: seconds, by kind
 
   void add(const recorded_case& again);
   /// The passes one after the other, by their medians.

@@ -165,7 +165,7 @@ def of_inference(few):
     ]
 
 
-def of_layers(layers, again):
+def of_layers(layers, again, kinds):
     products = again.errors("products").points
     return [
         ("H200: matrix products (cuBLASLt, bf16)", layers.errors("products")),
@@ -176,10 +176,16 @@ def of_layers(layers, again):
         *((f"of these {name}", again.errors("layers", where=lambda what, flag=flag: flag in what))
           for name, flag in (("with two tensor ranks", "--tp 2"), ("with two context ranks, four schedules", "--cp 2"),
                              ("with sharded parameters", "--shard"))),
+        ("200 products drawn after more tiles", kinds.errors("products")),
+        ("elementwise operations of a layer, other sizes", kinds.errors("elementwise")),
+        ("layers of two more models and of other lengths, elementwise operations and boost fitted, once run", kinds.errors("layers")),
+        *((f"of these by pass: {name}", kinds.errors(f"{kind} of layers"))
+          for name, kind in (("products", "matmul"), ("attention", "attention"), ("elementwise operations", "elementwise"),
+                             ("exchanges of tensor ranks", "tensor_exchange"), ("of sharded parameters", "data_exchange"))),
     ]
 
 
-def measured(h100, h200, again, few, layers, layers_again):
+def measured(h100, h200, again, few, layers, layers_again, layers_kinds):
     rows = [
         ("H100: attention kernels (ours, cuDNN 9.19)", h100.errors("kernels")),
         ("H100: memory operations", h100.errors("memory")),
@@ -200,7 +206,7 @@ def measured(h100, h200, again, few, layers, layers_again):
         ("kernel beside transfer, both launch orders", again.errors("overlap")),
         ("whole schedules, through sockets", again.errors("schedules")),
         *of_inference(few),
-        *of_layers(layers, layers_again),
+        *of_layers(layers, layers_again, layers_kinds),
     ]
     right = ", and in ".join(f"{s.named_right['right']} of {s.named_right['of']}" for s in (h200, again, few))
     return "\n".join([
@@ -399,7 +405,8 @@ def main():
                study("h200-again", "h200-sxm5", every).run(program),
                study("h200-decode", "h200-sxm5", ("kernels", "nvlink", "host_memory")).run(program),
                study("h200-layers", "h200-sxm5", ("nvlink",)).run(program),
-               study("h200-layers-again", "h200-sxm5", ("nvlink",), fitted_in="h200-layers").run(program)]
+               study("h200-layers-again", "h200-sxm5", ("nvlink",), fitted_in="h200-layers").run(program),
+               study("h200-layers-kinds", "h200-sxm5", ("nvlink",)).run(program)]
     slices = study("slices", "h200-sxm5", slices_in("slices"), multiprocessors=8, queues=2, share_spread=SHARE_SPREAD).run(program)
     even = study("slices-even", "h200-sxm5", slices_in("slices-even"), multiprocessors=8, queues=4, fitted_in="slices",
                  interval_from=("star-4-1", "star-8-1")).run(program)

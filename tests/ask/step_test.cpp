@@ -174,5 +174,30 @@ TEST(step, degrees_must_fit) {
                "such as 2");
 }
 
+/// A quarter faster for a second, which is longer than the layer: its attention, measured with pauses, has that in its table.
+TEST(layer_of, by_itself_runs_above_the_clocks_that_steps_settle_at) {
+  auto c = read_cluster("dgx-h200", {.nodes = 1});
+  step_question q;
+  q.model = "llama3-8b";
+  set(q, "ranks", "1");
+  set(q, "seq", "8192");
+  set(q, "kernel", "attnsim-cuda");
+  const auto t = read_transformer(q.model);
+  const auto by = [&](double boost, layer_runner runner) {
+    c.device.matmul.boost = boost;
+    c.device.matmul.boost_time = seconds(1);
+    known_parts known(c);
+    return layer_of(q, c, t, known, runner).forward;
+  };
+  const auto steady = by(1, layer_runner::framework), settled = by(1.25, layer_runner::framework),
+             alone = by(1.25, layer_runner::executor);
+  const auto products = static_cast<std::size_t>(step_part::products),
+             attention = static_cast<std::size_t>(step_part::attention);
+  EXPECT_DOUBLE_EQ(settled[products], steady[products]);
+  EXPECT_DOUBLE_EQ(settled[attention], 1.25 * steady[attention]);
+  EXPECT_NEAR(alone[products], steady[products] / 1.25, 1e-12);
+  EXPECT_NEAR(alone[attention], steady[attention], 1e-12);
+}
+
 }  // namespace
 }  // namespace attnsim::ask

@@ -36,5 +36,5 @@ validate() {
 { layers llama3-8b 8K; layers llama3-8b 32K; layers llama3-70b 16K; layers $models/h2048.json 32K; layers llama2-7b 16K
   layers llama2-70b 8K
 } | validate schedules_nvlink.jsonl --times-only
-CUDA_VISIBLE_DEVICES=0 "$program" measure --kinds matmul --kernels cuda --rounds 3 --out "$results/fit_nvlink.json" \
+CUDA_VISIBLE_DEVICES=0 "$program" measure --kinds matmul,elementwise --kernels cuda --rounds 3 --out "$results/fit_nvlink.json" \
   --held-out "$results/held_out_nvlink.json"

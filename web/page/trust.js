@@ -7,7 +7,8 @@ const measured = {
   "h100-sxm5": {"h100": "Measured on H100"},
   "h200-sxm5": {
     "h200": "Measured on H200", "h200-again": "A second run", "h200-decode": "Inference: prefixes and decoding",
-    "h200-layers": "A layer, and its matrix products", "h200-layers-again": "Layers of two more models, mended kernels"}};
+    "h200-layers": "A layer, and its matrix products", "h200-layers-again": "Layers of two more models, mended kernels",
+    "h200-layers-kinds": "Layers of two more models, by kind"}};
 
 const percent = d => `${(100 * d).toFixed(1)} %`;
 
