@@ -18,6 +18,7 @@ PROGRAM: attnsim with CUDA and NCCL; HOSTS: attnsim-hosts. A step whose files ar
     graphs    some of them as CUDA graphs
     fifo      links of one queue, which TCP divides unevenly
     many      32 slices
+    held      every schedule on 16, another shape and rate, when the equipment was mended
     publish   the files that reproduce/trust.py reads
 Needs root, iproute2 and ethtool."""
 
@@ -216,6 +217,9 @@ class Slices:
         lines = cases(32, "16K", (4, 4), ["full"], ["forward"], ["ring", "attention2d --grid 8x4", "mesh --grid 8x4"])
         self.validate(32, "star", 0.5, "many", lines, 40, 3)
 
+    def held(self):
+        self.validate(16, "star", 0.75, "held", cases(16, "10K", (4, 4), ["full"]), 75, 3)
+
     def publish(self):
         """What reproduce/trust.py reads, in RESULTS/published: no timelines, no messages that bursts hide."""
         folder = self.results / "published"
@@ -239,7 +243,7 @@ def main():
     for name in ("program", "hosts", "results"):
         parser.add_argument(name)
     parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "fourth", "curve", "fewer",
-                                          "networks", "graphs", "fifo", "many", "publish"])
+                                          "networks", "graphs", "fifo", "many", "held", "publish"])
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice")
     parser.add_argument("--queues", type=int, default=256, help="of a link, which serves them in turn")

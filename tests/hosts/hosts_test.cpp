@@ -1,5 +1,6 @@
 #include "tests/hosts/hosts.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -84,7 +85,8 @@ TEST_F(hosts_test, divide_links_among_queues) {
   EXPECT_THAT(filters, HasSubstr("link 10:"));
 }
 
-/// Host 1 is 10.65.0.2: of 32 queues, the 2 of "2" at host 0 and, by the sender, the 2 of "1" at the bridge.
+/// Host 1 is 10.65.0.2: of 32 queues, the 2 of "2" at host 0 and, by the sender, the 2 of "1" at the bridge. Each has the openings of
+/// its connections (74 bytes) and their data, 66 bytes a packet more: four bytes are no acknowledgement, which go before all data.
 TEST_F(hosts_test, tell_the_connections_to_a_host_apart_by_their_number) {
   if (links_are_whole()) GTEST_SKIP() << "the kernel has no classifier u32";
   auto network = host_network::star(2, link);
@@ -97,16 +99,21 @@ print(flush=True)
 for c in [s.accept()[0] for _ in "abc"]: c.recv(4000, socket.MSG_WAITALL)' > /run/server.py
 echo 'import socket
 connections = [socket.create_connection(("10.65.0.2", 5000)) for _ in "abc"]
-for c, size in zip(connections, (1000, 2000, 4000)): c.sendall(b"x" * size)' > /run/client.py
+for c, size in zip(connections, (1000, 2000, 3996)):
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    c.sendall(b"x" * size)
+connections[2].sendall(b"four")' > /run/client.py
 ip netns exec h1 python3 /run/server.py > /run/ready &
 while [ ! -s /run/ready ]; do sleep 0.01; done
 ip netns exec h0 env LD_PRELOAD=$0 python3 /run/client.py
 wait
-bytes() { awk -v class=$1 '$1 == "class" { here = $3 == class } here && $1 == "Sent" { print class, int($2 / 1000) }'; }
+bytes() { awk -v class=$1 '$1 == "class" { here = $3 == class } here && $1 == "Sent" { print class, $2 }'; }
 for class in 1:14 1:15; do ip netns exec h0 tc -s class show dev rail0 | bytes $class; done
 for class in 1:12 1:13; do tc -s class show dev h1-rail0 | bytes $class; done)sh",
                                                          CONNECTION_NUMBERS}));
-  EXPECT_EQ(sent, "1:14 5\n1:15 2\n1:12 5\n1:13 2\n");
+  constexpr int even = 2 * 74 + (1000 + 66) + (3996 + 3 * 66) + (4 + 66);
+  constexpr int odd = 74 + 2000 + 2 * 66;
+  EXPECT_EQ(sent, fmt::format("1:14 {0}\n1:15 {1}\n1:12 {0}\n1:13 {1}\n", even, odd));
 }
 
 TEST_F(hosts_test, give_a_host_another_rate) {

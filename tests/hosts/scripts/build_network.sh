@@ -7,7 +7,8 @@ hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6 burst_us=$7 at_once=$8 q
 source=12 destination=16
 
 # Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last is
-# not held up by megabytes it sent before; no state kept from one connection or pause to the next.
+# not held up by megabytes it sent before; no state kept from one connection or pause to the next. Links lose nothing, but cores that
+# take turns at a queue may swap packets: TCP is not to take that for a loss, send again and slow down.
 settle() {  # NAMESPACE
   ip netns exec $1 sh -e <<-end
 	cd /proc/sys/net
@@ -15,6 +16,9 @@ settle() {  # NAMESPACE
 	echo 4096 16384 524288 > ipv4/tcp_wmem
 	echo 0 > ipv4/tcp_slow_start_after_idle
 	echo 1 > ipv4/tcp_no_metrics_save
+	echo 300 > ipv4/tcp_reordering
+	echo 0 > ipv4/tcp_recovery
+	echo 0 > ipv4/tcp_early_retrans
 	[ ! -d ipv6 ] || echo 1 > ipv6/conf/all/disable_ipv6
 	[ ! -d ipv6 ] || echo 1 > ipv6/conf/default/disable_ipv6
 	ip link set lo up
@@ -54,8 +58,8 @@ shape() {  # NAMESPACE INTERFACE RATE PLACE_OF_ADDRESS: in the IP header of what
   fi
 }
 
-# By the last bits of the other host's address, then by those of the DSCP. Acknowledgements go first: behind data they would hold up
-# what they are for.
+# By the last bits of the other host's address, then by those of the DSCP. Acknowledgements, packets of 52 bytes, go first: behind data
+# they would hold up what they are for. No others do: a size that NCCL sends ahead of its data must not overtake what went before.
 divide() {  # RATE LEAST_BURST PLACE_OF_ADDRESS: lines for tc, of any INTERFACE
   filter="filter add dev INTERFACE parent 1: protocol ip prio 1"
   queue() {  # CLASS RATE PRIORITY
@@ -66,7 +70,7 @@ divide() {  # RATE LEAST_BURST PLACE_OF_ADDRESS: lines for tc, of any INTERFACE
   hosts_told=$queues numbers=1
   [ $queues -le 16 ] || { hosts_told=16; numbers=$((queues / 16)); }
   queue 2 "rate / 4" 0
-  echo "$filter u32 match u16 0 0xff80 at 2 classid 1:2"
+  echo "$filter u32 match u16 52 0xffff at 2 classid 1:2"
   echo "$filter handle 10: u32 divisor $hosts_told"
   for h in $(below $hosts_told); do
     table=$(printf %x $((32 + h)))
