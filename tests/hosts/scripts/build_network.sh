@@ -5,6 +5,9 @@
 set -e
 hosts=$1 per_leaf=$2 rails=$3 links=$4 uplink=$5 mtu=$6 burst_us=$7 at_once=$8 queues=$9
 source=12 destination=16
+cores=$(nproc)
+[ $cores -le 32 ] || cores=32
+cores=$(printf %x $(((1 << cores) - 1)))
 
 # Reno, as a namespace may choose no other; send buffers short enough that what a rank sends last is
 # not held up by megabytes it sent before; no state kept from one connection or pause to the next. Links lose nothing, but cores that
@@ -34,6 +37,13 @@ cable() {  # BRIDGE PORT NAMESPACE INTERFACE
   ip link add $2 mtu $mtu type veth peer name $4 netns $3 mtu $mtu
   ip link set $2 master $1 up
   ip -n $3 link set $4 up
+  keep_order fabric $2
+  keep_order $3 $4
+}
+
+# Packets of a connection are received by one core, whichever sent them, so that none overtakes another.
+keep_order() {  # NAMESPACE INTERFACE
+  ip netns exec $1 sh -c "[ ! -e /sys/class/net/$2/queues/rx-0/rps_cpus ] || echo $cores > /sys/class/net/$2/queues/rx-0/rps_cpus"
 }
 
 shape() {  # NAMESPACE INTERFACE RATE PLACE_OF_ADDRESS: in the IP header of what it sends, the other host's

@@ -13,6 +13,8 @@ nvidia-cuda-mps-control -d || exit 1
 connections=$((64 / ranks))
 [ $connections -le 8 ] || connections=8
 export CUDA_DEVICE_MAX_CONNECTIONS=${CUDA_DEVICE_MAX_CONNECTIONS:-$connections}
+# Trees of NCCL's (PAT) are for nodes of one GPU: real nodes have more.
+export NCCL_PAT_ENABLE=${NCCL_PAT_ENABLE:-0}
 echo "start_server -uid $(id -u)" | nvidia-cuda-mps-control
 GPUS=$gpus MASTER_ADDR=10.64.0.1 NCCL_SOCKET_IFNAME=rail NCCL_MIN_NCHANNELS=$channels NCCL_MAX_NCHANNELS=$channels \
   CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$share "$folder/launch" "$ranks" "$folder/enter_slice" "$@"
