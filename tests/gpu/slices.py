@@ -245,7 +245,7 @@ def main():
     parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "fourth", "curve", "fewer",
                                           "networks", "graphs", "fifo", "many", "held", "publish"])
     parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice")
+    parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice; 12 on two cards leaves NCCL room beside attention")
     parser.add_argument("--queues", type=int, default=256, help="of a link, which serves them in turn")
     parser.add_argument("--rate", type=float, default=2.0, help="Gb/s of a link")
     parser.add_argument("--seconds", type=float, default=560, help="for all of it")
