@@ -82,7 +82,7 @@ ordered_json parts_of(const validation& v) {
   for (const auto& p : v.passes) {
     for (auto part : p.parts) {
       part.name = fmt::format("{} {}", name_of(p.pass), part.name);
-      parts.push_back(to_json(part));
+      parts.push_back(cli::to_json(part));
     }
   }
   return parts;

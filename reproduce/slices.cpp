@@ -12,7 +12,7 @@
 namespace attnsim::reproduce {
 namespace {
 
-double predicted_ms(const published_row& row) {
+double predicted_slice_ms(const published_row& row) {
   auto c =
       read_cluster(find_published("slices.yaml"), {.set = {{"nics.bandwidth", row.text("link")}}});
   c.device = read_device_file(find_published("slice-h200.yaml"));
@@ -36,7 +36,7 @@ double predicted_ms(const published_row& row) {
 result slices() {
   const auto rows = published("slices");
   std::vector<double> predicted(rows.size());
-  parallel_for(rows.size(), [&](std::size_t i) { predicted[i] = predicted_ms(rows[i]); });
+  parallel_for(rows.size(), [&](std::size_t i) { predicted[i] = predicted_slice_ms(rows[i]); });
   const auto question = [](const published_row& row) {
     return fmt::format("{} Gb/s, {}", row.text("gbits"), row.text("pass"));
   };

@@ -15,7 +15,7 @@ namespace {
 constexpr int denoising_steps = 40;
 constexpr int guidance_passes = 2;  ///< a step, one on each half of the GPUs at cfg 2
 constexpr int layers = 40;          ///< Wan-AI/Wan2.2-T2V-A14B
-constexpr std::int64_t tokens = 72000;
+constexpr std::int64_t video_tokens = 72000;
 
 struct setup {
   int cfg = 1, ulysses = 1, rows = 1, cols = 1;
@@ -35,7 +35,7 @@ std::string name_of(const setup& s) {
 }
 
 seconds attention_time(const cluster& c, const setup& s) {
-  attention a{.sequence = tokens, .mask = mask_kind::full};
+  attention a{.sequence = video_tokens, .mask = mask_kind::full};
   use_model(a, "wan2.2-t2v-a14b");
   const strategy chosen{.schedule = s.schedule,
                         .rows = s.rows,

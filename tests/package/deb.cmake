@@ -7,7 +7,7 @@ function(run)
   endif()
   set(output "${output}" PARENT_SCOPE)
 endfunction()
-run(${CPACK} --config ${BUILD}/CPackConfig.cmake -B ${WORK})
+run(${CPACK} --config ${BUILD}/CPackConfig.cmake -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B ${WORK})  # quickly
 file(GLOB package ${WORK}/attnsim_*.deb)
 run(dpkg-deb --field ${package} Depends)
 if(NOT output MATCHES "libyaml-cpp")
