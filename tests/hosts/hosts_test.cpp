@@ -68,9 +68,9 @@ TEST_F(hosts_test, shape_both_ends_of_every_cable) {
 TEST_F(hosts_test, receive_on_chosen_cores) {
   const emulated_hosts hosts(host_network::tree(2, 1, link, link));
   const auto cores = output_of(hosts.namespaces().inside({"sh", "-c", R"sh(
-cores() { ip netns exec $1 sh -c "cat /sys/class/net/$2/queues/rx-0/rps_cpus"; }
-cores h1 rail0; cores fabric h1-rail0; cores fabric up1-rail0; cores fabric down1-rail0; true)sh"}));
-  if (cores.empty()) GTEST_SKIP() << "the kernel lets nobody choose (CONFIG_RPS)";
+cores() { ip netns exec $1 sh -c "cd /sys/class/net/$2/queues/rx-0 && if [ -w rps_cpus ]; then cat rps_cpus; fi"; }
+cores h1 rail0; cores fabric h1-rail0; cores fabric up1-rail0; cores fabric down1-rail0)sh"}));
+  if (cores.empty()) GTEST_SKIP() << "nobody may choose: no CONFIG_RPS, or /sys is read only";
   EXPECT_THAT(cores, testing::MatchesRegex("([0,]*[1-9a-f][0-9a-f]*\n){4}"));
 }
 

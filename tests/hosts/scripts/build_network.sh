@@ -41,9 +41,9 @@ cable() {  # BRIDGE PORT NAMESPACE INTERFACE
   keep_order $3 $4
 }
 
-# Packets of a connection are received by one core, whichever sent them, so that none overtakes another.
+# Packets of a connection are received by one core, whichever sent them, so that none overtakes another; where /sys may be written.
 keep_order() {  # NAMESPACE INTERFACE
-  ip netns exec $1 sh -c "[ ! -e /sys/class/net/$2/queues/rx-0/rps_cpus ] || echo $cores > /sys/class/net/$2/queues/rx-0/rps_cpus"
+  ip netns exec $1 sh -c "cd /sys/class/net/$2/queues/rx-0 && if [ -w rps_cpus ]; then echo $cores > rps_cpus; fi"
 }
 
 shape() {  # NAMESPACE INTERFACE RATE PLACE_OF_ADDRESS: in the IP header of what it sends, the other host's
