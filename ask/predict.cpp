@@ -88,11 +88,29 @@ double communication_uncertainty(const placed_schedule& i) {
   return most;
 }
 
+/// Of what the executor's host takes until a run that starts idle is under way.
+seconds uncertain_launches(const placed_schedule& i) {
+  const auto& idle = i.on().device.idle_start;
+  switch (i.chosen().start) {
+    case run_start::in_sequence:
+      return {};
+    case run_start::idle_graph:
+      return idle.uncertainty * idle.graph_launch;
+    default:
+      return idle.uncertainty *
+             (i.ranks() > 1 ? idle.launch + idle.launch_communication : idle.launch);
+  }
+}
+
 void set_interval(const placed_schedule& i, pass_prediction& p) {
   const auto device = p.compute + p.exposed_communication;
   const auto computing = p.compute + p.computing_elsewhere;
-  const auto uncertain = computing * i.on().device.uncertainty.compute +
-                         (device - computing) * communication_uncertainty(i);
+  const auto& of_device = i.on().device.uncertainty;
+  const double of_computing =
+      i.ranks() > 1 ? std::max(of_device.compute, of_device.overlap) : of_device.compute;
+  const auto uncertain = computing * of_computing +
+                         (device - computing) * communication_uncertainty(i) +
+                         uncertain_launches(i);
   const auto of_host = i.on().host.uncertainty;
   p.low = std::max(device - uncertain, p.host * (1 - of_host));
   const bool for_long = i.chosen().start == run_start::in_sequence;

@@ -45,11 +45,32 @@ void warn_of_framework(const std::string& name, prediction& p) {
 
 }  // namespace
 
+namespace {
+
+/// Where nobody says in which order operations are launched, the interval holds both (schedule/launch_order.hpp).
+void hold_both_orders(const question& q, const cluster& c, prediction& p) {
+  constexpr int few = 64;  // more take long
+  if (q.launch || !q.framework.empty() || q.by != prediction_method::simulation || p.ranks > few)
+    return;
+  auto other = p.chosen;
+  other.launch = launch_order::compute_first;
+  const auto late = predict(c, p.problem, other, p.ranks, q.pass, q.by);
+  p.low = std::min(p.low, late.low);
+  p.high = std::max(p.high, late.high);
+  for (std::size_t i = 0; i < p.passes.size(); ++i) {
+    p.passes[i].low = std::min(p.passes[i].low, late.passes[i].low);
+    p.passes[i].high = std::max(p.passes[i].high, late.passes[i].high);
+  }
+}
+
+}  // namespace
+
 predicted_run::predicted_run(const question& q, const cluster& c, const attention& a, int ranks,
                              recording keeps, simulation_progress progress)
     : predicted_run(c, a, with_fastest_tokens(q, c, a, ranks), ranks, q.pass, q.by, keeps,
                     std::move(progress)) {
   warn_of_framework(q.framework, prediction_);
+  hold_both_orders(q, c, prediction_);
 }
 
 predicted_run::predicted_run(const cluster& c, attnsim::prediction p, recording keeps)

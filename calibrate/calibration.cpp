@@ -16,6 +16,7 @@ void fit_intervals(fitting& f) {
   auto& u = f.profile().uncertainty;
   if (!f.kernel_residuals.empty()) u.compute = interval_of(f.kernel_residuals);
   if (!f.transfer_residuals.empty()) u.communication = interval_of(f.transfer_residuals);
+  if (!f.overlap_residuals.empty()) u.overlap = interval_of(f.overlap_residuals);
   f.fitted("uncertainty",
            fmt::format("{} of compute, {} of communication", percent(u.compute),
                        percent(u.communication)),
@@ -64,6 +65,7 @@ calibration calibrate(const device_profile& prior, const std::vector<measurement
   fit_elementwise(f);
   fit_transports(f);
   fit_interference(f);
+  fit_launches(f);
   fit_intervals(f);
   return std::move(f.result);
 }

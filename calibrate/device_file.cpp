@@ -179,20 +179,31 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
   result += "}\n";
   result += fmt::format(
       "multiprocessors: {}\nroofline_efficiency: {:.4g}\nkernel_launch: {}\n"
-      "communication_slowdown: {:.4g}\nidle_start: {{launch: {}, launch_communication: {}, "
-      "graph_launch: {}}}\n",
+      "communication_slowdown: {:.4g}\nidle_start: {{launch: {}, launch_communication: {}, next: "
+      "{}, "
+      "next_communication: {}, graph_launch: {}, gap: {}, gap_communication: {}{}{}}}\n",
       d.multiprocessors, d.roofline_efficiency, text(d.kernel_launch), d.communication_slowdown,
-      text(d.idle_start.launch), text(d.idle_start.launch_communication),
-      text(d.idle_start.graph_launch));
+      text(d.idle_start.launch), text(d.idle_start.launch_communication), text(d.idle_start.next),
+      text(d.idle_start.next_communication), text(d.idle_start.graph_launch),
+      text(d.idle_start.gap), text(d.idle_start.gap_communication),
+      d.idle_start.sustained > 0
+          ? fmt::format(", sustained_after: {}, sustained: {:.4g}",
+                        text(d.idle_start.sustained_after), d.idle_start.sustained)
+          : "",
+      d.idle_start.uncertainty > 0 ? fmt::format(", uncertainty: {:.3g}", d.idle_start.uncertainty)
+                                   : "");
   if (d.queues > 0) result += fmt::format("queues: {}\n", d.queues);
   if (d.uncertainty.compute > 0 && d.uncertainty.communication > 0) {
     const auto memory =
         d.uncertainty.memory > 0 ? fmt::format("memory: {:.3g}, ", d.uncertainty.memory) : "";
+    const auto overlap =
+        d.uncertainty.overlap > 0 ? fmt::format("overlap: {:.3g}, ", d.uncertainty.overlap) : "";
     const auto sustained = d.uncertainty.sustained > 0
                                ? fmt::format("sustained: {:.3g}, ", d.uncertainty.sustained)
                                : "";
-    result += fmt::format("uncertainty: {{compute: {:.3g}, {}{}communication: {:.3g}}}\n",
-                          d.uncertainty.compute, sustained, memory, d.uncertainty.communication);
+    result +=
+        fmt::format("uncertainty: {{compute: {:.3g}, {}{}{}communication: {:.3g}}}\n",
+                    d.uncertainty.compute, sustained, memory, overlap, d.uncertainty.communication);
   }
   result += "transports:\n";
   for (const auto kind :

@@ -42,7 +42,7 @@ class fitting {
   const std::vector<measurement_set>& sets;
   const std::vector<log_set>& logs;
   calibration result;
-  std::vector<double> kernel_residuals, transfer_residuals;  ///< sizes, relative
+  std::vector<double> kernel_residuals, transfer_residuals, overlap_residuals;  ///< sizes, relative
 };
 
 void fit_memory(fitting&);
@@ -52,6 +52,8 @@ void fit_elementwise(fitting&);
 void fit_transports(fitting&);
 /// Both at once, and runs from idle; after the others.
 void fit_interference(fitting&);
+/// Operations after the first of a run from idle; after the others.
+void fit_launches(fitting&);
 
 /// The half-width within which 90 % of the residuals lie, at least 1 %.
 double interval_of(const std::vector<double>& residuals);

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "calibrate/overlap.hpp"
 #include "calibrate/predicted.hpp"
 #include "model/median.hpp"
 
@@ -32,6 +33,7 @@ class interference_fits {
     const auto idle = kernels_from_idle();
     fit_idle_start(idle);
     fit_slowdowns(idle);
+    find_residuals();
   }
 
  private:
@@ -209,6 +211,16 @@ class interference_fits {
               found == block_scheduling::waves ? "waves" : "persistent", waits.size(),
               fmt::format(", a transfer launched second ends at {:.2f} of the kernel (median)",
                           median(waits)));
+  }
+
+  /// Of what the profile makes of them.
+  void find_residuals() {
+    f_.each<overlap_point>([&](const auto& p, const auto& m, const auto& set) {
+      if (!set.on) return;
+      auto fitted = *set.on;
+      fitted.device = f_.profile();
+      f_.overlap_residuals.push_back(std::abs(simulated(p, fitted).total.value() / m.median() - 1));
+    });
   }
 
   fitting& f_;

@@ -15,7 +15,8 @@ constexpr name_table<point_kind, 6> point_kinds{{{point_kind::kernel, "kernel"},
                                                  {point_kind::transfer, "transfer"},
                                                  {point_kind::overlap, "overlap"},
                                                  {point_kind::product, "matmul"},
-                                                 {point_kind::elementwise, "elementwise"}}};
+                                                 {point_kind::elementwise, "elementwise"},
+                                                 {point_kind::sequence, "sequence"}}};
 
 constexpr pass_kind passes[] = {pass_kind::forward, pass_kind::backward};
 
@@ -32,6 +33,7 @@ class plan {
     }
     if (!request_.kernels.empty()) add_products(request_.kernels.front());
     if (!request_.kernels.empty()) add_elementwise(request_.kernels.front());
+    if (!request_.kernels.empty() && !on_host()) add_sequences();
     std::erase_if(points_, [this](const auto& p) {
       const auto kind = static_cast<point_kind>(p.index());
       return std::find(request_.kinds.begin(), request_.kinds.end(), kind) == request_.kinds.end();
@@ -267,6 +269,23 @@ class plan {
     if (host) return {256};
     return fits() ? std::vector<std::int64_t>{2048, 4096, 8192}
                   : std::vector<std::int64_t>{2560, 5120, 7168};
+  }
+
+  // --- Launches ---------------------------------------------------------------------------------
+
+  void add_sequences() {
+    using enum sequence_kind;
+    const int pair = std::min(request_.ranks, 2);
+    for (const auto operations :
+         pair == 1 ? std::vector{casts} : std::vector{casts, exchanges, both}) {
+      for (const int count : fits() ? std::vector{4, 16} : std::vector{10}) {
+        for (const auto start :
+             {sequence_start::idle, sequence_start::graph, sequence_start::ahead}) {
+          points_.push_back(sequence_point{
+              .operations = operations, .members = pair, .count = count, .start = start});
+        }
+      }
+    }
   }
 
   // --- Transfers ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ enum class point_set {
 };
 
 /// What is timed, in the order of measured_point.
-enum class point_kind { kernel, memory, transfer, overlap, product, elementwise };
+enum class point_kind { kernel, memory, transfer, overlap, product, elementwise, sequence };
 std::string_view name_of(point_kind);
 point_kind parse_point_kind(std::string_view);
 
@@ -29,7 +29,8 @@ struct measurement_request {
   effort_kind effort = effort_kind::full;
   point_set set = point_set::fit;
   std::vector<point_kind> kinds{point_kind::kernel,  point_kind::memory,  point_kind::transfer,
-                                point_kind::overlap, point_kind::product, point_kind::elementwise};
+                                point_kind::overlap, point_kind::product, point_kind::elementwise,
+                                point_kind::sequence};
   std::vector<kernel_to_measure> kernels;  ///< empty: transfers only
   int ranks = 1;
   std::int64_t largest_transfer = std::int64_t{1} << 30;  ///< bytes of a slot

@@ -33,6 +33,14 @@ constexpr name_table<product_use, 4> product_uses{
      {product_use::weight_gradient, "weight-gradient"},
      {product_use::gradient_sum, "gradient-sum"}}};
 
+constexpr name_table<sequence_kind, 3> sequence_kinds{{{sequence_kind::casts, "casts"},
+                                                       {sequence_kind::exchanges, "exchanges"},
+                                                       {sequence_kind::both, "both"}}};
+
+constexpr name_table<sequence_start, 3> sequence_starts{{{sequence_start::idle, "idle"},
+                                                         {sequence_start::graph, "graph"},
+                                                         {sequence_start::ahead, "ahead"}}};
+
 // --- Writing --------------------------------------------------------------------------------------
 
 ordered_json fields(const kernel_point& p) {
@@ -79,8 +87,15 @@ ordered_json fields(const elementwise_point& p) {
           {"width", p.width}};
 }
 
-constexpr const char* kinds[] = {"kernel",  "memory", "transfer",
-                                 "overlap", "matmul", "elementwise"};  // as measured_point
+ordered_json fields(const sequence_point& p) {
+  return {{"operations", name_of(p.operations)},
+          {"members", p.members},
+          {"count", p.count},
+          {"start", name_of(p.start)}};
+}
+
+constexpr const char* kinds[] = {"kernel", "memory",      "transfer", "overlap",
+                                 "matmul", "elementwise", "sequence"};  // as measured_point
 
 ordered_json to_json(const measurement& m) {
   ordered_json result{{"kind", kinds[m.what.index()]}};
@@ -210,9 +225,15 @@ measured_point read_point(const reader& r) {
                          .inner = r.count("inner")};
   }
   if (kind == "elementwise") return read_elementwise(r);
-  r.fail(
-      "kind", kind,
-      expected_one_of(kind, {"kernel", "memory", "transfer", "overlap", "matmul", "elementwise"}));
+  if (kind == "sequence") {
+    return sequence_point{.operations = r.named("operations", parse_sequence_kind),
+                          .members = static_cast<int>(r.count("members")),
+                          .count = static_cast<int>(r.count("count")),
+                          .start = r.named("start", parse_sequence_start)};
+  }
+  r.fail("kind", kind,
+         expected_one_of(kind, {"kernel", "memory", "transfer", "overlap", "matmul", "elementwise",
+                                "sequence"}));
 }
 
 measurement read_measurement(const reader& r) {
@@ -261,6 +282,22 @@ std::string_view name_of(product_use use) {
 
 product_use parse_product_use(std::string_view text) {
   return find_value(product_uses, text);
+}
+
+std::string_view name_of(sequence_kind kind) {
+  return find_name(sequence_kinds, kind);
+}
+
+sequence_kind parse_sequence_kind(std::string_view text) {
+  return find_value(sequence_kinds, text);
+}
+
+std::string_view name_of(sequence_start start) {
+  return find_name(sequence_starts, start);
+}
+
+sequence_start parse_sequence_start(std::string_view text) {
+  return find_value(sequence_starts, text);
 }
 
 bool has_few_rows(const kernel_point& p) {
@@ -328,6 +365,12 @@ std::string describe(const measured_point& point) {
     std::string operator()(const elementwise_point& p) const {
       return fmt::format("{} {}, {} x {}", p.kernel, name_of(p.operation), p.rows, p.width);
     }
+    std::string operator()(const sequence_point& p) const {
+      const auto what =
+          p.operations == sequence_kind::both ? "casts and exchanges" : name_of(p.operations);
+      return fmt::format("{} {} in a row, {} ranks, {}", p.count, what, p.members,
+                         name_of(p.start));
+    }
   } text;
   return std::visit(text, point);
 }
@@ -377,6 +420,19 @@ measurements read_measurements(const std::string& path, const std::string& text)
   return all;
 }
 
+int ranks_of(const measured_point& point) {
+  struct {
+    int operator()(const kernel_point&) const { return 1; }
+    int operator()(const memory_point&) const { return 1; }
+    int operator()(const transfer_point& p) const { return (p.members - 1) * p.stride + 1; }
+    int operator()(const overlap_point& p) const { return (*this)(p.transfer); }
+    int operator()(const product_point&) const { return 1; }
+    int operator()(const elementwise_point&) const { return 1; }
+    int operator()(const sequence_point& p) const { return p.members; }
+  } ranks;
+  return std::visit(ranks, point);
+}
+
 std::string part_of(const measured_point& point) {
   struct {
     std::string operator()(const kernel_point&) const { return "kernels"; }
@@ -390,6 +446,7 @@ std::string part_of(const measured_point& point) {
     std::string operator()(const overlap_point&) const { return "overlap"; }
     std::string operator()(const product_point&) const { return "products"; }
     std::string operator()(const elementwise_point&) const { return "elementwise"; }
+    std::string operator()(const sequence_point&) const { return "launches"; }
   } part;
   return std::visit(part, point);
 }

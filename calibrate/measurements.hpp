@@ -9,7 +9,8 @@
 //      {"kind": "transfer", "operation": "all_gather", "members": 2, "stride": 1, "channels": 0, "bytes": 4096, ...},
 //      {"kind": "overlap", "kernel": {...}, "transfer": {...}, "launch_order": "compute-first", ...},
 //      {"kind": "matmul", "kernel": "attnsim-cuda", "use": "forward", "rows": 8192, "cols": 6144, "inner": 4096, ...},
-//      {"kind": "elementwise", "kernel": "attnsim-cuda", "operation": "norm", "rows": 8192, "width": 4096, ...}]}
+//      {"kind": "elementwise", "kernel": "attnsim-cuda", "operation": "norm", "rows": 8192, "width": 4096, ...},
+//      {"kind": "sequence", "operations": "exchanges", "members": 2, "count": 16, "start": "ahead", ...}]}
 //
 // A sample is what the slowest rank took, in seconds. bf16 throughout.
 #pragma once
@@ -120,8 +121,36 @@ struct elementwise_point {
 /// Bytes that it reads and writes, as a layer's list counts them.
 std::int64_t elementwise_traffic(const elementwise_point&);
 
+/// What a sequence has: casts of a token of 32 heads, exchanges of 64 bytes, or both in turn, each kind on a stream of its own.
+enum class sequence_kind { casts, exchanges, both };
+std::string_view name_of(sequence_kind);
+sequence_kind parse_sequence_kind(std::string_view);
+
+/// From idle devices one by one or as a graph; or ahead: all are launched before the first can start, which is when time begins.
+enum class sequence_start { idle, graph, ahead };
+std::string_view name_of(sequence_start);
+sequence_start parse_sequence_start(std::string_view);
+
+/// Short operations one after the other, each between two events of its own, as a schedule's are timed.
+struct sequence_point {
+  sequence_kind operations = sequence_kind::casts;
+  int members = 2;  ///< ranks
+  int count = 1;
+  sequence_start start = sequence_start::idle;
+
+  bool communicates(int number) const {
+    return operations == sequence_kind::exchanges ||
+           (operations == sequence_kind::both && number % 2 == 1);
+  }
+  memory_point cast() const { return {.operation = "cast", .tokens = 1, .heads = 32}; }
+  transfer_point exchange() const {
+    return {.operation = transfer_kind::exchange, .members = members, .bytes = 64};
+  }
+  bool operator==(const sequence_point&) const = default;
+};
+
 using measured_point = std::variant<kernel_point, memory_point, transfer_point, overlap_point,
-                                    product_point, elementwise_point>;
+                                    product_point, elementwise_point, sequence_point>;
 
 /// By name: time_s; launch_s, for which the host's thread was busy launching; of an overlap also kernel_s and transfer_s,
 /// each to its end, from when the host begins to launch it.
@@ -146,6 +175,10 @@ struct measurements {
 std::string describe(const measured_point&);
 
 /// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap", "products" or "elementwise".
+/// How many it takes at least.
+int ranks_of(const measured_point&);
+
+/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap", "products" or "launches".
 std::string part_of(const measured_point&);
 
 std::string to_json(const measurements&);

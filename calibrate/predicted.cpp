@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "calibrate/overlap.hpp"
+#include "calibrate/sequence.hpp"
 #include "model/error.hpp"
 
 namespace attnsim {
@@ -120,6 +121,7 @@ seconds predicted_time(const measured_point& point, const cluster& c) {
     seconds operator()(const overlap_point& p) const { return simulated(p, on).total; }
     seconds operator()(const product_point& p) const { return product_alone(p, on.device); }
     seconds operator()(const elementwise_point& p) const { return elementwise_alone(p, on.device); }
+    seconds operator()(const sequence_point& p) const { return simulated(p, on); }
   } time{c};
   return std::visit(time, point);
 }
@@ -136,10 +138,15 @@ double uncertainty_of(const measured_point& point, const cluster& c) {
       return on.device.communication_uncertainty(flow_of(p, on).transport);
     }
     double operator()(const overlap_point& p) const {
-      return std::hypot((*this)(p.kernel), (*this)(p.transfer));
+      return std::max(on.device.uncertainty.overlap,
+                      std::hypot((*this)(p.kernel), (*this)(p.transfer)));
     }
     double operator()(const product_point&) const { return on.device.uncertainty.compute; }
     double operator()(const elementwise_point&) const { return on.device.uncertainty.compute; }
+    double operator()(const sequence_point& p) const {
+      return p.operations == sequence_kind::casts ? on.device.uncertainty.compute
+                                                  : (*this)(p.exchange());
+    }
   } uncertainty{c};
   return std::visit(uncertainty, point);
 }

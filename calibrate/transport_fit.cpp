@@ -309,7 +309,7 @@ class transport_fits {
     for (const auto& [bytes, of_size] : by_size) {
       ramp_size size{.bytes = bytes, .name = of_size.front()->name};
       size.steady = std::any_of(of_size.begin(), of_size.end(), [](auto* r) { return r->steady; });
-      std::vector<double> over, totals;
+      std::vector<double> over, totals;  // of operations that share the ramp
       for (const auto* r : of_size) {
         if (size.steady && !r->steady) continue;
         const double steps = fields.step.to ? r->rounds * fields.step.to->value() : 0;
@@ -318,6 +318,7 @@ class transport_fits {
       }
       size.over = median(over);
       size.total = median(totals);
+      for (std::size_t j = 0; j < over.size(); ++j) size.each.push_back({over[j], totals[j]});
       sizes.push_back(size);
     }
     leave_out_far_off(sizes);
@@ -326,7 +327,9 @@ class transport_fits {
     std::vector<double> residuals;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       points.push_back({sizes[i].bytes, seconds(sizes[i].over)});
-      residuals.push_back(std::abs(by_neighbours(sizes, i) / sizes[i].total - 1));
+      const double change = by_neighbours(sizes, i) - sizes[i].total + sizes[i].over;
+      for (const auto& [over, total] : sizes[i].each)
+        residuals.push_back(std::abs((change - over) / total));
     }
     *field.ramp = message_ramp(points);
     residuals_.insert(residuals_.end(), residuals.begin(), residuals.end());
@@ -341,6 +344,7 @@ class transport_fits {
     double total = 0;  ///< seconds
     bool steady = false;
     std::string name;
+    std::vector<std::pair<double, double>> each;  ///< both, of every operation
   };
 
   /// The time at a size as the sizes beside it have it.

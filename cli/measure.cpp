@@ -25,9 +25,9 @@ namespace attnsim::cli {
 namespace {
 
 struct measure_flags {
-  std::string out, held_out, kernels, kinds = "kernel,memory,transfer,overlap,matmul,elementwise",
-                                      ranks = "1", rounds = "7", seconds, largest = "1024",
-                                      time_out = "60";
+  std::string out, held_out, points, kernels,
+      kinds = "kernel,memory,transfer,overlap,matmul,elementwise,sequence", ranks = "1",
+      rounds = "7", seconds, largest = "1024", time_out = "60";
   bool quick = false, full = false, restart = false, quiet = false;
 };
 
@@ -134,25 +134,40 @@ class measuring {
     measurements old;
     if (!flags_.restart && std::filesystem::exists(path)) old = read_measurements(path);
     measured_file file{flag, path, points_.size()};
-    std::vector<point_kind> kinds;
-    for (const auto& kind : split(flags_.kinds))
-      kinds.push_back(parse_flag("--kinds", kind, parse_point_kind));
-    std::vector<kernel_to_measure> kernels;
-    for (const auto& b : kernels_)
-      kernels.push_back({b.profile_kernel, b.on_host, b.prepares_shapes});
-    for (auto& point :
-         measurement_plan({.effort = flags_.quick ? effort_kind::quick : effort_kind::full,
-         .set = set,
-         .kinds = kinds,
-         .kernels = kernels,
-         .ranks = ranks,
-         .largest_transfer = parse_count("--largest", flags_.largest) << 20})) {
+    for (auto& point : flags_.points.empty() ? planned(set, ranks) : given(ranks)) {
       const auto known = std::find_if(old.points.begin(), old.points.end(),
                                       [&](const auto& m) { return m.what == point; });
       points_.push_back(known == old.points.end() ? measurement{.what = std::move(point)} : *known);
     }
     file.last = points_.size();
     files_.push_back(file);
+  }
+
+  std::vector<measured_point> planned(point_set set, int ranks) const {
+    std::vector<point_kind> kinds;
+    for (const auto& kind : split(flags_.kinds))
+      kinds.push_back(parse_flag("--kinds", kind, parse_point_kind));
+    std::vector<kernel_to_measure> kernels;
+    for (const auto& b : kernels_)
+      kernels.push_back({b.profile_kernel, b.on_host, b.prepares_shapes});
+    return measurement_plan({.effort = flags_.quick ? effort_kind::quick : effort_kind::full,
+                             .set = set,
+                             .kinds = kinds,
+                             .kernels = kernels,
+                             .ranks = ranks,
+                             .largest_transfer = parse_count("--largest", flags_.largest) << 20});
+  }
+
+  std::vector<measured_point> given(int ranks) const {
+    std::vector<measured_point> list;
+    for (auto& m : read_measurements(flags_.points).points) {
+      if (const int wanted = ranks_of(m.what); wanted > ranks) {
+        throw input_error(flags_.points + ": " + describe(m.what), fmt::format("{} ranks", ranks),
+                          fmt::format("expected {}", wanted));
+      }
+      list.push_back(std::move(m.what));
+    }
+    return list;
   }
 
   void report(const validate::measure_progress& p) {
@@ -185,6 +200,8 @@ class measuring {
 
 void run(const measure_flags& flags) {
   if (flags.quick && flags.full) throw input_error("--quick: expected without --full");
+  if (!flags.points.empty() && !flags.held_out.empty())
+    throw input_error("--points: expected without --held-out");
   check_files({{"--out", flags.out}, {"--held-out", flags.held_out}});
   const auto kernels = chosen(flags);
   const auto transfers = kernels.empty() ? backends_here().front() : kernels.front();
@@ -211,6 +228,9 @@ void add_measure(CLI::App& app) {
       ->required();
   command->add_option("--held-out", flags->held_out,
                       "also measure other shapes and sizes, to check a profile, into this file");
+  command->add_option("--points", flags->points,
+                      "time the points of this measurements file (its samples are not read), in "
+                      "place of a plan's");
   command->add_option("--kernels", flags->kernels,
                       "kernel back ends (an unknown name lists them), or none; default: those "
                       "whose devices are here");

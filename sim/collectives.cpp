@@ -90,6 +90,8 @@ class expansion {
 
   void add_channel(const std::vector<int>& ring, int steps, double bytes,
                    const transport_profile& of_many) {
+    constexpr int buffers =
+        2;  // NCCL has eight; more share a link here where there they wait in line
     const auto n = ring.size();
     const auto& t = of_many.among(n);
     const auto first = static_cast<message_number>(messages_.size());
@@ -100,10 +102,12 @@ class expansion {
           m.latency += t.collective_latency;
           m.after = begin(m.from, m.to);
         } else {
-          const auto last_step =
-              first + static_cast<message_number>((step - 1) * static_cast<int>(n));
-          m.after = {last_step + static_cast<message_number>(i),
-                     last_step + static_cast<message_number>((i + n - 1) % n)};
+          const auto sent = [&](int earlier, std::size_t by) {
+            return first + static_cast<message_number>((step - earlier) * static_cast<int>(n)) +
+                   static_cast<message_number>(by);
+          };
+          m.after = {sent(1, (i + n - 1) % n)};
+          if (step >= buffers) m.after.push_back(sent(buffers, i));
         }
         add(std::move(m));
       }

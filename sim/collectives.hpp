@@ -2,8 +2,8 @@
 // (model/cost/collective.hpp) sums up is here every message of every step as a flow of its own, with
 // what it waits for.
 //
-//   ring   on each channel, step t of a rank waits for what its predecessor sent in step t - 1 and
-//          for its own send of step t - 1
+//   ring   on each channel, step t of a rank waits for what its predecessor sent in step t - 1 and,
+//          as two are under way at most, for its own send of step t - 2
 //   tree   the buffer travels in pieces; a piece goes up from a device when it has come from all its
 //          children, and down when it has come from the parent; every edge sends in order
 //   pairs  all at once

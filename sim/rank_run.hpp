@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "model/cost/placed_schedule.hpp"
@@ -26,7 +27,7 @@ struct stream_state {
   std::uint32_t completed = 0;  ///< operations done
   std::uint16_t flows_pending = 0;
   bool busy = false;
-  bool awaits_launch = false;
+  bool awaits_launch = false;  ///< or its gap is not over
   picoseconds started = 0;
 };
 
@@ -41,6 +42,7 @@ struct rank_state {
   kernel_run kernel;
   waiting_host host;
   std::array<int, 3> communicating{};  ///< communication that holds multiprocessors, by transport
+  double computed = 0;                 ///< seconds of kernels that have begun, at full speed
   picoseconds compute = 0;
   picoseconds end = 0;
   double bytes_sent = 0;
@@ -90,7 +92,7 @@ class rank_run {
   /// A stream's local operation ends, it is launched, or there is room for its communication.
   void end_wait(std::uint32_t s) {
     const auto& op = current(s);
-    if (state_.streams[s].awaits_launch) return start(s, op);
+    if (state_.streams[s].awaits_launch) return begin(s, op);
     if (op.lane >= 0) return begin_communication(s, op);
     if (op.kernel) state_.kernel.stop();
     finish(s);
@@ -141,11 +143,24 @@ class rank_run {
     return launched_.empty() ? 0 : launched_[op.operation] + state_.host.late;
   }
 
+  /// When it begins at the earliest: after its gap, and launched.
+  picoseconds earliest(const stream_operation& op) const {
+    const bool nothing = op.lane < 0 && rules_.placed.local_time(op.operation, rank_).value() == 0;
+    const auto after = nothing ? around_.now() : later(around_.now(), op.gap);
+    return std::max(launch_of(op), after);
+  }
+
   void start(std::uint32_t s, const stream_operation& op) {
     auto& stream = state_.streams[s];
     stream.busy = true;
-    stream.awaits_launch = around_.now() < launch_of(op);
-    if (stream.awaits_launch) return around_.wait(s, launch_of(op));
+    const auto from = earliest(op);
+    stream.awaits_launch = around_.now() < from;
+    stream.awaits_launch ? around_.wait(s, from) : begin(s, op);
+  }
+
+  void begin(std::uint32_t s, const stream_operation& op) {
+    auto& stream = state_.streams[s];
+    stream.awaits_launch = false;
     stream.started = around_.now();
     if (op.lane < 0) return start_local(s, op);
     // Of two that wait for the same the first launched starts first. In a run that starts idle both are launched by then, and
@@ -163,8 +178,16 @@ class rank_run {
     if (time == 0) return finish(s);
     if (!op.kernel) return around_.wait(s, later(now, to_picoseconds(time)));
     const double parts = rules_.placed.costs().parts(op.operation, rank_);
-    state_.kernel.begin(now, op.operation, time, parts, slowdown());
+    state_.kernel.begin(now, op.operation, sustained(time), parts, slowdown());
     around_.wait(s, state_.kernel.end());
+  }
+
+  /// Of a run from idle devices, which cools them before.
+  double sustained(double time) {
+    if (rules_.placed.chosen().start == run_start::in_sequence) return time;
+    const auto& idle = rules_.placed.on().device.idle_start;
+    const seconds before(std::exchange(state_.computed, state_.computed + time));
+    return idle.sustained_time(before, seconds(time)).value();
   }
 
   double slowdown() const {

@@ -18,28 +18,14 @@
 namespace attnsim {
 namespace {
 
-/// When the host has launched each operation of a run that starts idle; else empty.
-launch_list idle_launches(const placed_schedule& i) {
-  const auto start = i.chosen().start;
-  launch_list times;
-  if (start == run_start::in_sequence) return times;
-  const auto& launch = i.on().device.idle_start;
-  const bool graph = start == run_start::idle_graph;
-  seconds now = graph ? launch.graph_launch : seconds();
-  for (const auto& op : i.program().program) {
-    if (!graph) now += is_communication(op.kind) ? launch.launch_communication : launch.launch;
-    times.push_back(to_picoseconds(now.value()));
-  }
-  return times;
-}
-
 /// By rank class; of a framework's host, unless the run starts idle.
 std::vector<launch_list> launches_of(const placed_schedule& i, const symmetry& s,
                                      const simulation_options& options) {
-  std::vector<launch_list> all(s.rank_of_class.size(), idle_launches(i));
-  if (!options.launches || i.chosen().start != run_start::in_sequence) return all;
+  std::vector<launch_list> all(s.rank_of_class.size());
+  const bool idle = i.chosen().start != run_start::in_sequence;
+  if (!idle && !options.launches) return all;
   for (std::size_t r = 0; r < all.size(); ++r) {
-    for (const auto time : launch_times(i, s.rank_of_class[r]))
+    for (const auto time : idle ? idle_launch_times(i) : launch_times(i, s.rank_of_class[r]))
       all[r].push_back(to_picoseconds(time.value()));
   }
   return all;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "model/cost/host_time.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -31,7 +33,8 @@ stream_programs::stream_programs(const placed_schedule& i) : streams(i.program()
   for (std::size_t number = 0; number < program.size(); ++number) {
     const auto& op = program[number];
     stream_operation laid_out{.operation = static_cast<std::uint32_t>(number),
-                              .kernel = is_kernel(op.kind)};
+                              .kernel = is_kernel(op.kind),
+                              .gap = to_picoseconds(gap_before(i, number).value())};
     std::copy(op.needs.begin(), op.needs.end(), laid_out.needs.begin());
     if (const int pattern = i.communication().pattern_of(number); pattern >= 0) {
       laid_out.lane = find_or_add(

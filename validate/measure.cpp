@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "model/error.hpp"
 #include "validate/random_memory.hpp"
@@ -51,6 +52,10 @@ std::size_t region_bytes(const measured_point& point) {
     }
     std::size_t operator()(const overlap_point& p) const {
       return std::max((*this)(p.kernel), (*this)(p.transfer));
+    }
+    std::size_t operator()(const sequence_point& p) const {
+      constexpr std::size_t to_fill = std::size_t{64} << 20;
+      return p.start == sequence_start::ahead ? to_fill : (*this)(p.cast());
     }
     std::size_t operator()(const product_point& p) const {
       const auto operands = std::max(p.rows, p.cols) * p.inner * std::int64_t{bf16_bytes};
@@ -261,6 +266,10 @@ class session {
 
   sample take(const memory_point& p) {
     auto& on = bench(request_.transfer_device);
+    return repeated(on, [&] { launch(on, p); });
+  }
+
+  void launch(workbench& on, const memory_point& p) const {
     const token_shape all{1, p.tokens, p.heads, p.head_dim};
     const token_shape statistics{1, p.tokens, p.heads, 1};
     const auto tensor = [&](std::size_t region, data_type type, const token_shape& s) {
@@ -269,18 +278,16 @@ class session {
     const auto sum = tensor(3, data_type::fp32, all), part = tensor(0, data_type::bf16, all);
     const auto sum_lse = tensor(4, data_type::fp32, statistics);
     const auto part_lse = tensor(6, data_type::fp32, statistics);
-    return repeated(on, [&] {
-      auto& device = *on.device;
-      if (p.operation == "merge") {
-        device.merge(on.compute, all, sum, sum_lse, part, part_lse);
-      } else if (p.operation == "accumulate") {
-        device.accumulate(on.compute, all, sum, part);
-      } else if (p.operation == "cast") {
-        device.cast(on.compute, all, tensor(8, data_type::bf16, all), sum);
-      } else {
-        device.delta(on.compute, all, part, tensor(1, data_type::bf16, all), sum_lse);
-      }
-    });
+    auto& device = *on.device;
+    if (p.operation == "merge") {
+      device.merge(on.compute, all, sum, sum_lse, part, part_lse);
+    } else if (p.operation == "accumulate") {
+      device.accumulate(on.compute, all, sum, part);
+    } else if (p.operation == "cast") {
+      device.cast(on.compute, all, tensor(8, data_type::bf16, all), sum);
+    } else {
+      device.delta(on.compute, all, part, tensor(1, data_type::bf16, all), sum_lse);
+    }
   }
 
   sample take(const product_point& p) {
@@ -409,7 +416,7 @@ class session {
 
   /// Work that keeps the stream busy while the host launches what is measured.
   void delay(workbench& on) {
-    constexpr std::size_t enough = std::size_t{1} << 31, most_times = 16;
+    constexpr std::size_t enough = std::size_t{1} << 31, most_times = 32;
     const auto bytes = std::min(memory_->bytes(), enough);
     const token_shape some{1, static_cast<std::int64_t>(bytes / fp32_bytes / 128), 1, 128};
     const auto where = dense(memory_->at(regions::count - 1), data_type::fp32, some);
@@ -496,6 +503,74 @@ class session {
     device.synchronize(on.communication);
     device.synchronize(on.compute);
     return {{"time_s", total}, {"kernel_s", kernel}, {"transfer_s", transfer}};
+  }
+
+  // --- Launches -----------------------------------------------------------------------------------
+
+  sample take(const sequence_point& p) {
+    auto& on = bench(request_.transfer_device);
+    auto& device = *on.device;
+    auto* through = p.operations == sequence_kind::casts
+                        ? nullptr
+                        : &channel_of(request_.transfer_device, p.exchange());
+    if (through) connect(on, *through, p.exchange());
+    launch(on, p.cast());
+    device.synchronize(on.compute);
+    if (p.start == sequence_start::graph) return take_graph(p, on, through);
+    auto first = on.compute;
+    if (p.start == sequence_start::ahead) {
+      transport_.barrier();
+      delay(on);
+      if (through) launch(*through, p.exchange());  // the ranks meet
+      first = on.communication;
+    } else {
+      start_together(transport_, clock_offset_);
+    }
+    std::vector<event_id> events{device.record(first)};
+    const double from = steady_seconds();
+    launch(on, p, through, first, events);
+    const double launched = steady_seconds() - from;
+    return {{"time_s", spans(on, events)}, {"launch_s", launched}};
+  }
+
+  /// Each behind the one before, the first behind what `latest` has; between events that are added.
+  void launch(workbench& on, const sequence_point& p, channel* through, stream_id latest,
+              std::vector<event_id>& events) const {
+    auto& device = *on.device;
+    for (int number = 0; number < p.count; ++number) {
+      const bool communicates = p.communicates(number);
+      const auto stream = communicates ? on.communication : on.compute;
+      if (std::exchange(latest, stream) != stream) device.wait(stream, events.back());
+      events.push_back(device.record(stream));
+      communicates ? launch(*through, p.exchange()) : launch(on, p.cast());
+      events.push_back(device.record(stream));
+    }
+  }
+
+  sample take_graph(const sequence_point& p, workbench& on, channel* through) {
+    auto& device = *on.device;
+    device.begin_capture(on.compute);
+    std::vector<event_id> events{device.record(on.compute)};
+    launch(on, p, through, on.compute, events);
+    if (p.communicates(p.count - 1)) device.wait(on.compute, events.back());
+    const auto graph = device.end_capture(on.compute);
+    device.release(events.front());
+    start_together(transport_, clock_offset_);
+    events.front() = device.record(on.compute);
+    device.launch(on.compute, graph);
+    const double time = spans(on, events);
+    device.release(graph);
+    return {{"time_s", time}};
+  }
+
+  /// From the first event to the last; all are released.
+  static double spans(workbench& on, const std::vector<event_id>& events) {
+    auto& device = *on.device;
+    const double time = device.seconds_between(events.front(), events.back());
+    for (const auto event : events) device.release(event);
+    device.synchronize(on.compute);
+    device.synchronize(on.communication);
+    return time;
   }
 
   const measure_request& request_;

@@ -8,6 +8,7 @@
 //                    and runs of a schedule are short
 //   transfer         the ranks' devices start together, right behind a short operation of the same channel
 //   overlap          the ranks' hosts start together on idle devices and launch both, as a schedule's start does
+//   sequence         likewise, each operation between two events; or behind work that lasts until all are launched
 #pragma once
 
 #include <functional>

@@ -321,16 +321,28 @@ void read_transports(const config_node& node, device_profile& device) {
 }
 
 idle_start_profile read_idle_start(const config_node& node) {
-  node.allow_only({"launch", "launch_communication", "graph_launch"});
-  return {node.get<seconds>("launch", {}), node.get<seconds>("launch_communication", {}),
-          node.get<seconds>("graph_launch", {})};
+  node.allow_only({"launch", "launch_communication", "next", "next_communication", "graph_launch",
+                   "gap", "gap_communication", "sustained_after", "sustained", "uncertainty"});
+  const auto launch = node.get<seconds>("launch", {});
+  const auto launch_communication = node.get<seconds>("launch_communication", {});
+  return {.launch = launch,
+          .launch_communication = launch_communication,
+          .next = node.get<seconds>("next", launch),
+          .next_communication = node.get<seconds>("next_communication", launch_communication),
+          .graph_launch = node.get<seconds>("graph_launch", {}),
+          .gap = node.get<seconds>("gap", {}),
+          .gap_communication = node.get<seconds>("gap_communication", {}),
+          .sustained_after = node.get<seconds>("sustained_after", {}),
+          .sustained = node.has("sustained") ? read_share(node, "sustained", 1) : 0,
+          .uncertainty = node.has("uncertainty") ? read_share(node, "uncertainty", 1) : 0};
 }
 
 uncertainty_profile read_uncertainty(const config_node& node) {
-  node.allow_only({"compute", "sustained", "memory", "communication"});
+  node.allow_only({"compute", "sustained", "memory", "overlap", "communication"});
   return {.compute = read_share(node, "compute", 1),
           .sustained = node.has("sustained") ? read_share(node, "sustained", 1) : 0,
           .memory = node.has("memory") ? read_share(node, "memory", 1) : 0,
+          .overlap = node.has("overlap") ? read_share(node, "overlap", 1) : 0,
           .communication = read_share(node, "communication", 1)};
 }
 

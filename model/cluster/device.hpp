@@ -220,9 +220,25 @@ struct transport_profile {
 
 /// What the host takes to launch a run that begins on idle devices (schedule/run_start.hpp).
 struct idle_start_profile {
-  seconds launch;                ///< the host's time for a local operation
-  seconds launch_communication;  ///< and for one that communicates
-  seconds graph_launch;          ///< or for all of them as one CUDA graph
+  seconds launch;                ///< the host's time for the first local operation, until it runs
+  seconds launch_communication;  ///< and for the first one that communicates
+  seconds next;                  ///< for each local operation after the first
+  seconds next_communication;
+  seconds graph_launch;  ///< or for all of them as one CUDA graph
+  /// What the device takes between operations, as runs are timed: each between two events of its own.
+  seconds gap;                ///< before a local one
+  seconds gap_communication;  ///< before one that communicates, in graphs: else its latency has it
+  /// Kernels that have kept the device busy so long take it to its power limit: what they do after that takes so much longer.
+  seconds sustained_after;
+  double sustained = 0;
+  double uncertainty = 0;  ///< relative half-width of a 90 % interval around what the host takes
+
+  /// What kernels that take `time`, after others that took `before`, take in all.
+  seconds sustained_time(seconds before, seconds time) const {
+    if (sustained == 0) return time;
+    const auto past = [this](seconds t) { return std::max(seconds(), t - sustained_after); };
+    return time + sustained * (past(before + time) - past(before));
+  }
 };
 
 /// `host_memory`: over PCIe where devices do not reach each other's memory: written to the host's and read from there.
@@ -241,6 +257,7 @@ struct uncertainty_profile {
   double compute = 0;        ///< of kernel times
   double sustained = 0;      ///< and how much longer, at a card's power limit
   double memory = 0;         ///< of memory operations alone; zero: as compute
+  double overlap = 0;        ///< of a kernel and communication together; zero: as compute
   double communication = 0;  ///< of exposed communication
 };
 
@@ -322,8 +339,9 @@ void require_peak(const device_profile&, data_type);
 ///   kernel_launch: 4 us
 ///   queues: 8
 ///   communication_slowdown: 1.1
-///   idle_start: {launch: 6 us, launch_communication: 60 us, graph_launch: 20 us}
-///   uncertainty: {compute: 0.1, communication: 0.25, sustained: 0.08, memory: 0.2}
+///   idle_start: {launch: 6 us, launch_communication: 60 us, next: 5 us, next_communication: 15 us, graph_launch: 20 us,
+///                gap: 5 us, gap_communication: 3 us, sustained_after: 10 ms, sustained: 0.1, uncertainty: 0.5}     # next: as launch; the others zero
+///   uncertainty: {compute: 0.1, communication: 0.25, sustained: 0.08, memory: 0.2, overlap: 0.15}
 ///   transports:
 ///     nvlink: {basis: measured, efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, share_spread: 0.2, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1,

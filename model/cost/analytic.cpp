@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "model/cost/host_time.hpp"
 
 namespace attnsim {
 namespace {
@@ -138,6 +141,14 @@ class one_rank {
     return !queues_behind_another(op);
   }
 
+  double local_time(std::size_t op) {
+    const auto time = placed_.local_time(op, rank_);
+    const bool idle = placed_.chosen().start != run_start::in_sequence;
+    if (!idle || !is_kernel(placed_.program().program[op].kind)) return time.value();
+    const auto before = std::exchange(computed_, computed_ + time);
+    return placed_.on().device.idle_start.sustained_time(before, time).value();
+  }
+
   /// As sim/rank_run.hpp has it.
   bool queues_behind_another(std::size_t op) const {
     const auto queues = static_cast<std::size_t>(placed_.on().device.queues);
@@ -154,13 +165,14 @@ class one_rank {
     const int pattern = placed_.communication().pattern_of(op);
     s.shared = 0;
     if (pattern < 0) {
-      s.fixed = placed_.local_time(op, rank_).value();
+      s.fixed = local_time(op);
       compute_ += s.fixed;
+      if (s.fixed > 0) s.fixed += gap_before(placed_, op).value();
     } else {
       s.pattern = static_cast<std::size_t>(pattern);
       const auto& t = times_[s.pattern];
       const double bytes = bytes_.of(op, rank_);
-      s.fixed = t.latency.of(bytes).value();
+      s.fixed = (t.latency.of(bytes) + gap_before(placed_, op)).value();
       s.shared = bytes * t.per_byte;
     }
     s.busy = s.fixed > 0 || s.shared > 0;
@@ -208,6 +220,7 @@ class one_rank {
   std::vector<stream> streams_;
   double now_ = 0;
   double compute_ = 0;
+  seconds computed_;  ///< by kernels
 };
 
 /// Ranks that may end last: under a full mask all are alike but those on the diagonal of a grid transpose; else the ends

@@ -13,6 +13,8 @@
 namespace attnsim {
 namespace {
 
+constexpr double never = std::numeric_limits<double>::infinity();
+
 /// Adds weights up by link. One object serves many sums: its room for every link of the network is made once.
 class link_sums {
  public:
@@ -79,17 +81,22 @@ class stage_builder {
 
 collective_flow ring_flow(stage_builder& stage, std::vector<int> devices, int rounds,
                           double bytes) {
-  const double steps = rounds * (static_cast<double>(devices.size()) - 1);
+  const double steps = static_cast<double>(devices.size()) - 1;
   std::sort(devices.begin(), devices.end());
   const auto channels = ring_channels(stage.network(), devices);
+  seconds longest;  // of what a piece passes on its way round, all hops but one
   for (const auto& ring : channels) {
+    seconds all, least(never);
     for (std::size_t i = 0; i < ring.size(); ++i) {
-      stage.add_message(ring[i], ring[(i + 1) % ring.size()],
-                        1.0 / static_cast<double>(channels.size()));
+      const auto hop = stage.add_message(ring[i], ring[(i + 1) % ring.size()],
+                                         1.0 / static_cast<double>(channels.size()));
+      all += hop;
+      least = std::min(least, hop);
     }
+    longest = std::max(longest, all - least);
   }
   const auto& t = stage.transport().among(devices.size());
-  return stage.finish({t.collective_latency + steps * (t.step_latency + stage.slowest_hop()),
+  return stage.finish({t.collective_latency + rounds * (steps * t.step_latency + longest),
                        rounds > 1 ? t.all_reduce_ramp : t.collective_ramp},
                       rounds > 1 ? t.all_reduce_efficiency : t.collective_efficiency,
                       t.collective_shared_efficiency, bytes);

@@ -3,13 +3,13 @@
 // step; a test holds one to the other.
 //
 //   stage   messages                                     latency                       bytes per rank
-//   ring    each rank to the next, on every channel      start + steps x step          what it sends
+//   ring    each rank to the next, on every channel      start + steps x step + hops   what it sends
 //   pairs   each rank to every other, at once            start                         what it sends
 //   tree    up and down the edges of every channel       start + 2 depth x step +      the buffer
 //                                                        links of the longest path
 // (an all-to-all's bytes weigh more on the PCIe links of devices whose transport is crowded by many peers: device.hpp)
-// where a step costs the transport's step latency and the links of the slowest hop: a ring moves at
-// the pace of its slowest link. A tree pipelines pieces of the buffer; filling the pipe is left out.
+// where a step costs the transport's step latency; hops are the links of all hops but one, once a round: what a piece
+// passes on its way (2 of 16 hops leave a node). A tree pipelines pieces of the buffer; filling the pipe is left out.
 //
 //   collective      algorithm      stages, with n ranks on m nodes of g, for a buffer of S bytes
 //   all-gather      ring           n - 1 steps, S (n - 1) / n

@@ -76,6 +76,30 @@ std::vector<seconds> launch_times(const placed_schedule& i, int rank) {
   return times;
 }
 
+std::vector<seconds> idle_launch_times(const placed_schedule& i) {
+  const auto start = i.chosen().start;
+  std::vector<seconds> times;
+  if (start == run_start::in_sequence) return times;
+  const auto& host = i.on().device.idle_start;
+  const bool graph = start == run_start::idle_graph;
+  seconds now = graph ? host.graph_launch : seconds();
+  auto local = host.launch, communication = host.launch_communication;
+  for (const auto& op : i.program().program) {
+    auto& own = is_communication(op.kind) ? communication : local;
+    if (!graph) now += own;
+    own = is_communication(op.kind) ? host.next_communication : host.next;
+    times.push_back(now);
+  }
+  return times;
+}
+
+seconds gap_before(const placed_schedule& i, std::size_t op) {
+  if (i.chosen().start == run_start::in_sequence) return {};
+  const auto& idle = i.on().device.idle_start;
+  if (!is_communication(i.program().program[op].kind)) return idle.gap;
+  return i.chosen().start == run_start::idle_graph ? idle.gap_communication : seconds();
+}
+
 seconds host_time(const placed_schedule& i, int rank) {
   const auto times = launch_times(i, rank);
   return times.empty() ? seconds() : times.back();

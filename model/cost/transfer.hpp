@@ -2,7 +2,7 @@
 // over the same axes) use the same routes, so there are few patterns, each with one flow a rank or a group.
 //
 //   send/recv        latency = transport latency + links' latencies          the message's bytes on the route
-//   ring collective  latency = collective latency + (n-1)(step latency + slowest hop's links), and each rank's bytes sent
+//   ring collective  latency = collective latency + (n-1) step latency + all hops' links but one's, and each rank's bytes sent
 //                    on every hop: the ring moves at the pace of its slowest link
 //   all-to-all       as many messages as pairs, moving alike: a link carries its number of pairs / (n-1) of the bytes
 //                    that a rank sends

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace attnsim::ask {
 namespace predicted_run_test {
 
@@ -87,6 +89,24 @@ TEST_F(predicted_run_of, a_question_is_its_fields) {
   q.pass = pass_kind::forward;
   EXPECT_EQ(predicted_run(q, c).prediction().time,
             predict(c, layer, ring, 4, pass_kind::forward).time);
+}
+
+// Transfers that wait for persistent kernels: without an order the interval holds both orders' intervals.
+TEST(predicted_run, an_order_that_nobody_asks_for_may_be_either) {
+  question q{.cluster = "nd-h100-v5", .ranks = 16, .sequence = 65536, .schedule = "ring"};
+  q.tokens = token_layout::zigzag;
+  const auto c = cluster_of(q);
+  const auto by = [&](std::optional<launch_order> order) {
+    q.launch = order;
+    return predict(q, c);
+  };
+  const auto first = by(launch_order::communication_first), late = by(launch_order::compute_first);
+  ASSERT_LT(first.high, late.high);
+  const auto either = by({});
+  EXPECT_EQ(either.time, first.time);
+  EXPECT_EQ(either.low, std::min(first.low, late.low));
+  EXPECT_EQ(either.high, late.high);
+  EXPECT_EQ(either.passes[0].high, late.passes[0].high);
 }
 
 }  // namespace predicted_run_test

@@ -276,6 +276,36 @@ TEST_F(calibrating, finds_the_launches_and_the_slowdown_of_overlaps) {
   EXPECT_NEAR(found.transport(link_kind::nvlink).slowdown, 1.25, 0.005);
 }
 
+/// The simulator's own sequences; the host's times are given.
+TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
+  auto& idle = truth_.device.idle_start;
+  idle = {.launch = seconds(9e-6),
+          .launch_communication = seconds(60e-6),
+          .next = seconds(6e-6),
+          .next_communication = seconds(15e-6),
+          .graph_launch = seconds(12e-6),
+          .gap = seconds(5e-6),
+          .gap_communication = seconds(3e-6)};
+  add_transfers();
+  for (const std::int64_t tokens : {256, 4096, 65536}) add(memory_point{"merge", tokens, 32, 128});
+  for (const auto operations :
+       {sequence_kind::casts, sequence_kind::exchanges, sequence_kind::both}) {
+    for (const auto start : {sequence_start::idle, sequence_start::graph, sequence_start::ahead}) {
+      for (const int count : {4, 16}) {
+        add(sequence_point{.operations = operations, .count = count, .start = start});
+        const double each = operations == sequence_kind::casts ? 6e-6 : 15e-6;
+        all_.points.back().samples["launch_s"] = {50e-6 + count * each};
+      }
+    }
+  }
+  const auto found = run().profile.idle_start;
+  EXPECT_NEAR(found.next.value(), 6e-6, 1e-9);
+  EXPECT_NEAR(found.next_communication.value(), 15e-6, 1e-9);
+  EXPECT_NEAR(found.gap.value(), 5e-6, 0.05e-6);
+  EXPECT_NEAR(found.gap_communication.value(), 3e-6, 0.5e-6);
+  EXPECT_NEAR(found.graph_launch.value(), 12e-6, 0.1e-6);
+}
+
 TEST_F(calibrating, names_points_far_off_and_what_it_does_not_know) {
   add_transfers();
   const transfer_point odd{.operation = transfer_kind::exchange, .bytes = 3 << 20};

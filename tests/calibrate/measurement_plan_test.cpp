@@ -48,6 +48,22 @@ TEST(measurement_plan, leaves_out_kinds_that_are_not_wanted) {
               Each(VariantWith<transfer_point>(testing::_)));
 }
 
+/// Three kinds, three starts, and two lengths to fit; a rank alone has no exchanges, and threads on a host no gaps to tell.
+TEST(measurement_plan, has_sequences_of_two_ranks_at_most) {
+  const auto sequences = [](point_set set, int ranks, bool on_host) {
+    return measurement_plan({.set = set,
+                             .kinds = {point_kind::sequence},
+                             .kernels = {{.name = "fast", .on_host = on_host}},
+                             .ranks = ranks});
+  };
+  const auto fit = sequences(point_set::fit, 8, false);
+  EXPECT_EQ(fit.size(), 3u * 3 * 2);
+  for (const auto& p : fit) EXPECT_EQ(std::get<sequence_point>(p).members, 2) << describe(p);
+  EXPECT_EQ(sequences(point_set::held_out, 8, false).size(), 3u * 3);
+  EXPECT_EQ(sequences(point_set::fit, 1, false).size(), 3u * 2);
+  EXPECT_THAT(sequences(point_set::fit, 8, true), IsEmpty());
+}
+
 /// To fit sizes in powers of two; of the others none is.
 TEST(measurement_plan, draws_products_of_a_layer_s_sizes) {
   measurement_request r{.kinds = {point_kind::product}, .kernels = {{.name = "fast"}}};

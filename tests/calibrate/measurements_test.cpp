@@ -40,6 +40,8 @@ measurements one_of_each() {
                         {{"time_s", {6e-3}}}});
   all.points.push_back(
       {elementwise_point{"cpu", elementwise_kind::norm_gradient, 64, 128}, {{"time_s", {7e-6}}}});
+  all.points.push_back(
+      {sequence_point{sequence_kind::both, 2, 16, sequence_start::graph}, {{"time_s", {7e-3}}}});
   return all;
 }
 
@@ -64,7 +66,8 @@ TEST(measurements, are_described_in_a_line) {
   EXPECT_THAT(lines, ElementsAre("kernel " + kernel, "merge of 128 tokens, 4 heads of 64", transfer,
                                  square + " beside " + transfer + ", compute-first",
                                  "attnsim-cuda product gradient-sum, 64 x 128 x 256",
-                                 "cpu norm_gradient, 64 x 128"));
+                                 "cpu norm_gradient, 64 x 128",
+                                 "16 casts and exchanges in a row, 2 ranks, graph"));
 }
 
 TEST(measurements, have_medians) {
@@ -110,7 +113,11 @@ TEST(measurements, refuse_what_is_wrong) {
       "a device profile's names (attnsim-cuda, cudnn-9.19) and processors are channels");
   EXPECT_EQ(error_of("\"kind\":\"memory\"", "\"kind\":\"disk\""),
             ": points[1]: kind: 'disk': expected one of: kernel, memory, transfer, overlap, "
-            "matmul, elementwise");
+            "matmul, elementwise, sequence");
+  EXPECT_EQ(error_of("\"operations\":\"both\"", "\"operations\":\"all\""),
+            ": points[6]: operations: 'all': expected one of: casts, exchanges, both");
+  EXPECT_EQ(error_of("\"start\":\"graph\"", "\"start\":\"now\""),
+            ": points[6]: start: 'now': expected one of: idle, graph, ahead");
   EXPECT_EQ(error_of("\"rows\":512", "\"rows\":0"),
             ": points[0]: rows: '0': expected a whole number of at least 1");
   EXPECT_EQ(error_of("\"rows\":512,", ""), ": points[0]: rows: missing");
@@ -136,11 +143,19 @@ TEST(has_few_rows, forward_below_64_and_16_times_as_many_keys) {
   EXPECT_FALSE(has_few_rows({.pass = pass_kind::backward, .rows = 1, .cols = 65536}));
 }
 
+TEST(ranks_of, reach_as_far_as_a_group) {
+  EXPECT_EQ(ranks_of(kernel_point{}), 1);
+  EXPECT_EQ(ranks_of(transfer_point{.members = 3, .stride = 4}), 9);
+  EXPECT_EQ(ranks_of(overlap_point{.transfer = {.members = 2}}), 2);
+  EXPECT_EQ(ranks_of(sequence_point{.members = 2}), 2);
+}
+
 TEST(part_of, by_what_is_moved) {
   EXPECT_EQ(part_of(kernel_point{}), "kernels");
   EXPECT_EQ(part_of(memory_point{}), "memory");
   EXPECT_EQ(part_of(product_point{}), "products");
   EXPECT_EQ(part_of(elementwise_point{}), "elementwise");
+  EXPECT_EQ(part_of(sequence_point{}), "launches");
   EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_to_all}), "transfers");
   EXPECT_EQ(part_of(transfer_point{.operation = transfer_kind::all_reduce}), "collectives");
   EXPECT_EQ(part_of(overlap_point{}), "overlap");

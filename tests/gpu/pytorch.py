@@ -7,8 +7,8 @@ Writes RESULTS/fit_pytorch.json and held_out_pytorch.json (kernel points, schema
 `attnsim calibrate` and `compare`), RESULTS/calls_pytorch.json: seconds of the host for each call that an eager
 context-parallel layer makes, seconds of large calls, and of whole layers, each a list of samples of the slower rank;
 and RESULTS/host.yaml, a host profile of the calls' medians. All are gone through in turn, again and again, as the host's speed
-wanders: `gauge` has the seconds of a loop of Python beside each. A call is timed between others, as a layer makes it: in a
-row of the same it takes half as long. One rank measures kernels; host times of transfers need two.
+wanders: `gauge` has the seconds of a loop of Python beside each. A call is timed in the order in which layers make them: in a row
+of the same it takes half as long, in any order up to twice. One rank measures kernels; host times of transfers need two.
 FILE: layers to run in place of those below, a list of (tokens, heads) of a rank.
 """
 import argparse
@@ -234,6 +234,16 @@ def together():
     torch.cuda.synchronize()
 
 
+# In which order layers call: a ring, Ulysses, a ring backward, gathered keys, and these backward.
+CALLS_OF_LAYERS = (
+    ("exchange_of_2", "attention", "cast", "attention", "merge", "cast"),
+    (*3 * ("copy", "all_to_all"), "attention", "copy", "all_to_all", "copy"),
+    (*2 * ("exchange_of_1", "attention_backward", "add"), "cast", "cast"),
+    ("copy", "all_gather", "all_gather", "attention"),
+    ("attention_backward", "reduce_scatter", "reduce_scatter", "cast"),
+)
+
+
 class sampler:
     """Samples of everything, in turn. All ranks draw the same order."""
 
@@ -252,14 +262,14 @@ class sampler:
             if number % 8 == 7:
                 self.among_others()
 
-    def among_others(self, turns=12):
-        """Each call between the others: its median of some turns."""
+    def among_others(self, turns=6):
+        """Each call in the places that it has in layers: its median of some turns."""
         together()
         self.samples["gauge"]["loop"].append(gauge())
-        names, seconds = list(self.host), {name: [] for name in self.host}
+        orders, seconds = list(CALLS_OF_LAYERS), {name: [] for name in self.host}
         for _ in range(turns):
-            self.random.shuffle(names)
-            for name in names:
+            self.random.shuffle(orders)
+            for name in (name for order in orders for name in 2 * order):
                 started = time.perf_counter()
                 self.host[name]()
                 seconds[name].append(time.perf_counter() - started)

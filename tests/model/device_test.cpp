@@ -135,6 +135,36 @@ TEST(read_device, ramps_channels_and_slowdowns) {
   EXPECT_EQ(device.idle_start.launch_communication, parse<seconds>("60 us"));
 }
 
+TEST(read_device, later_launches_are_as_the_first_where_nothing_else_is_said) {
+  const auto first = read(required + "idle_start: {launch: 6 us, launch_communication: 60 us}\n");
+  EXPECT_EQ(first.idle_start.next, parse<seconds>("6 us"));
+  EXPECT_EQ(first.idle_start.next_communication, parse<seconds>("60 us"));
+  EXPECT_EQ(first.idle_start.gap, seconds());
+  const auto all = read(required +
+                        "idle_start: {launch: 6 us, launch_communication: 60 us, next: 5 us, "
+                        "next_communication: 15 us, graph_launch: 20 us, gap: 4 us, "
+                        "gap_communication: 3 us, sustained_after: 8 ms, sustained: 0.1}\n");
+  EXPECT_EQ(all.idle_start.next, parse<seconds>("5 us"));
+  EXPECT_EQ(all.idle_start.next_communication, parse<seconds>("15 us"));
+  EXPECT_EQ(all.idle_start.graph_launch, parse<seconds>("20 us"));
+  EXPECT_EQ(all.idle_start.gap, parse<seconds>("4 us"));
+  EXPECT_EQ(all.idle_start.gap_communication, parse<seconds>("3 us"));
+  EXPECT_EQ(all.idle_start.sustained_after, parse<seconds>("8 ms"));
+  EXPECT_EQ(all.idle_start.sustained, 0.1);
+}
+
+// A tenth longer from the eighth second on.
+TEST(idle_start_profile, kernels_are_slower_at_the_power_limit) {
+  idle_start_profile idle;
+  EXPECT_EQ(idle.sustained_time(seconds(100), seconds(10)), seconds(10));
+  idle.sustained_after = seconds(8);
+  idle.sustained = 0.1;
+  EXPECT_EQ(idle.sustained_time(seconds(), seconds(8)), seconds(8));
+  EXPECT_DOUBLE_EQ(idle.sustained_time(seconds(), seconds(18)).value(), 19);
+  EXPECT_DOUBLE_EQ(idle.sustained_time(seconds(4), seconds(14)).value(), 15);
+  EXPECT_DOUBLE_EQ(idle.sustained_time(seconds(20), seconds(10)).value(), 11);
+}
+
 TEST(read_device, a_ramp_has_a_time_for_each_size) {
   EXPECT_ERROR(read(required + "transports:\n  nvlink: {ramp: {bytes: [1000, 2000], us: [1]}}\n"),
                input_error,

@@ -163,5 +163,40 @@ TEST_F(measured_layers, that_are_long_are_bound_by_the_device) {
   }
 }
 
+// A ring of two forward: exchange, kernel, kernel, copy.
+TEST(idle_launch_times, first_operations_take_longer) {
+  auto c = digits(2);
+  c.device.idle_start = {.launch = seconds(1),
+                         .launch_communication = seconds(10),
+                         .next = seconds(100),
+                         .next_communication = seconds(1000),
+                         .graph_launch = seconds(7)};
+  const auto times = [&](run_start start) {
+    auto s = ring_of(2);
+    s.start = start;
+    return idle_launch_times(placed_schedule(c, layer(2), s, pass_kind::forward));
+  };
+  EXPECT_EQ(times(run_start::in_sequence), std::vector<seconds>());
+  EXPECT_EQ(times(run_start::idle),
+            (std::vector{seconds(10), seconds(11), seconds(111), seconds(211)}));
+  EXPECT_EQ(times(run_start::idle_graph), std::vector(4, seconds(7)));
+}
+
+TEST(gap_before, only_where_a_run_starts_idle) {
+  auto c = digits(2);
+  c.device.idle_start = {.gap = seconds(4), .gap_communication = seconds(3)};
+  auto s = ring_of(2);
+  const auto gap = [&](std::size_t op) {
+    return gap_before(placed_schedule(c, layer(2), s, pass_kind::forward), op);
+  };
+  EXPECT_EQ(gap(0), seconds());
+  s.start = run_start::idle;
+  EXPECT_EQ(gap(0), seconds());
+  EXPECT_EQ(gap(1), seconds(4));
+  s.start = run_start::idle_graph;
+  EXPECT_EQ(gap(0), seconds(3));
+  EXPECT_EQ(gap(1), seconds(4));
+}
+
 }  // namespace host_time_test
 }  // namespace attnsim

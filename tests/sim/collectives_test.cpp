@@ -133,8 +133,8 @@ std::vector<named_cluster> clusters() {
   return list;
 }
 
-// A ring advances at the pace of one hop: where the hop of least bandwidth is also the one of most
-// latency, both forms are the same to the picosecond a step. So it is on all clusters here.
+// A piece passes all hops but one. Where they have one bandwidth, both forms are the same to the picosecond a step. Inside the nodes
+// of rails bytes pass faster than the one flow has them, whose pace is that of the NICs.
 TEST(collectives, rings_take_as_long_by_steps_as_in_one_flow) {
   for (const auto& [name, c] : clusters()) {
     for (const double bytes : {1e6, gigabyte}) {
@@ -144,8 +144,10 @@ TEST(collectives, rings_take_as_long_by_steps_as_in_one_flow) {
                                      {all_gather, hierarchical},
                                      {reduce_scatter, hierarchical},
                                      {all_reduce, hierarchical}}) {
-        const double steps = by_steps(c, what, bytes);
-        EXPECT_NEAR(fast(c, what, bytes), steps, steps * 1e-5) << name << " " << bytes;
+        const double steps = by_steps(c, what, bytes), flow = fast(c, what, bytes);
+        const double more = name.starts_with("rails") ? 0.05 : 1e-5;
+        EXPECT_GE(flow, steps * (1 - 1e-5)) << name << " " << bytes;
+        EXPECT_LE(flow, steps * (1 + more)) << name << " " << bytes;
       }
     }
   }
@@ -216,11 +218,11 @@ TEST(collectives, trees_reach_every_device_once) {
 }
 
 // A straggling link breaks what is alike: 50 GB/s but for host 3's, 25 GB/s. The ring goes at its
-// pace, 7 x (125 MB / 25 GB/s + 2 us).
+// pace, 7 x (125 MB / 25 GB/s + 2 us); by steps a piece flies while the next is sent, but the first and the last.
 TEST(collectives, a_degraded_link_sets_the_pace_of_the_ring) {
   auto c = star(8);
   c.network.degrade(c.network.find_links("node3.nic0->switch0").front(), 0.5);
-  EXPECT_NEAR(by_steps(c, {all_gather, ring}, gigabyte), 7 * 5.002e-3, 1e-9);
+  EXPECT_NEAR(by_steps(c, {all_gather, ring}, gigabyte), 7 * 5e-3 + 2 * 2e-6, 1e-9);
   EXPECT_NEAR(fast(c, {all_gather, ring}, gigabyte), 7 * 5.002e-3, 1e-9);
 }
 

@@ -257,6 +257,27 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   EXPECT_EQ(end(launch_order::compute_first), end(launch_order::communication_first));
 }
 
+// Each of four operations is launched in time, the last after 10 + 50 + 2 x 5 us; the second kernel waits for 67108864 bytes at
+// 50 GB/s and 2 us, which began at the sixtieth, and for its gap.
+TEST(simulator, a_run_that_starts_idle_has_gaps_between_its_operations) {
+  auto c = star(2, "", instant_device);
+  c.device.idle_start = {.launch = seconds(10e-6),
+                         .launch_communication = seconds(50e-6),
+                         .next = seconds(5e-6),
+                         .graph_launch = seconds(20e-6),
+                         .gap = seconds(4e-6),
+                         .gap_communication = seconds(3e-6)};
+  auto s = ring(2);
+  const auto end = [&](run_start start) {
+    s.start = start;
+    return simulate(placed_schedule(c, ring_problem(2), s, pass_kind::forward)).duration().value();
+  };
+  const double transfer = 67108864 / 50e9 + 2e-6;
+  EXPECT_NEAR(end(run_start::idle), 50e-6 + transfer + 2 * 4e-6, 1e-9);
+  EXPECT_NEAR(end(run_start::idle_graph), 20e-6 + transfer + 2 * 4e-6, 1e-9);
+  EXPECT_NEAR(end(run_start::in_sequence), transfer, 1e-9);
+}
+
 // A ring of two by a host: what comes after the exchange is launched at its end if the host waits for it, and takes no time.
 TEST(simulator, a_host_that_waits_for_communication_launches_the_rest_at_its_end) {
   auto c = star(2, "", instant_device);

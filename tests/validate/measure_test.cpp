@@ -49,6 +49,7 @@ TEST(measure, takes_as_many_samples_of_every_kind_as_asked_for) {
   }
   points.push_back(overlap_point{
       small_kernel, {.operation = transfer_kind::exchange, .members = 3, .bytes = 256}});
+  points.push_back(sequence_point{.operations = sequence_kind::both, .members = 3, .count = 3});
   for (const auto& m : measured(3, points, 2)) {
     EXPECT_EQ(m.rounds(), 2u) << describe(m.what);
     EXPECT_THAT(m.samples.at("time_s"), SizeIs(2));

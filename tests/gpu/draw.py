@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Draws what a blind check runs on two GPUs: shapes and sizes that nothing in reproduce/measured has.
+
+    tests/gpu/draw.py SEED FOLDER
+
+Writes FOLDER/points_TRANSPORT.json (measurements without samples, for `attnsim measure --points`) and
+FOLDER/cases_TRANSPORT.txt (for `attnsim validate --cases`) for nvlink, host_memory and sockets, and FOLDER/layers.json (for
+tests/gpu/pytorch.py --layers).
+"""
+import json
+import math
+import random
+import sys
+from pathlib import Path
+
+MEASURED = Path(__file__).resolve().parents[2] / "reproduce/measured"
+STRATEGIES = ("ring --grid 2x1", "attention2d --grid 1x2", "attention2d --grid 2x1", "attention2d-overlap --grid 1x2",
+              "attention2d-overlap --grid 2x1", "mesh --grid 1x2", "allgather --grid 2x1")
+OPERATIONS = ("send", "exchange", "all_gather", "reduce_scatter", "all_to_all", "all_reduce")
+HEADS = ((6, 6), (12, 12), (14, 14), (22, 22), (38, 38), (12, 4), (24, 4), (28, 14), (42, 6), (56, 8), (10, 2), (60, 12))
+ORDERS = ("communication-first", "compute-first")
+LARGEST = {"nvlink": 200 << 20, "host_memory": 120 << 20, "sockets": 24 << 20}
+
+
+class draw:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.used = {self.key(p) for f in MEASURED.glob("*/*.json") for p in self.points_of(f)}
+
+    @staticmethod
+    def points_of(file):
+        content = json.loads(file.read_text())
+        return content.get("points", []) if isinstance(content, dict) else []
+
+    @staticmethod
+    def key(point):
+        return json.dumps({k: v for k, v in point.items() if k != "samples"}, sort_keys=True)
+
+    def size(self, least, most, multiple):
+        """Evenly over the logarithms."""
+        exact = math.exp(self.random.uniform(math.log(least), math.log(most)))
+        return max(multiple, round(exact / multiple) * multiple)
+
+    def unused(self, make, count):
+        points = []
+        while len(points) < count:
+            point = make()
+            if point is None or self.key(point) in self.used:
+                continue
+            self.used.add(self.key(point))
+            points.append(point | {"samples": {}})
+        return points
+
+    def kernel(self, name):
+        heads, kv_heads = self.random.choice(HEADS)
+        mask = self.random.choice(("full", "causal"))
+        rows = self.size(700, 16000, 64)
+        cols = rows if mask == "causal" or self.random.random() < 0.4 else self.size(700, 16000, 64)
+        if rows * cols * heads > 4e9:
+            return None
+        return {"kind": "kernel", "kernel": name, "pass": self.random.choice(("forward", "backward")), "mask": mask, "batch": 1,
+                "heads": heads, "kv_heads": kv_heads, "head_dim": 128 if self.random.random() < 0.8 else 64, "rows": rows,
+                "cols": cols}
+
+    def transfer(self, transport):
+        return {"kind": "transfer", "operation": self.random.choice(OPERATIONS), "members": 2, "stride": 1, "channels": 0,
+                "bytes": self.size(64 << 10, LARGEST[transport], 64), "also": 0, "at_once": 1}
+
+    def problems(self, count, least, most, kernels):
+        """Of each pass and mask equally many."""
+        for i in range(count):
+            heads, kv_heads = self.random.choice(HEADS)
+            yield (f"--heads {heads} --kv-heads {kv_heads} --mask {('full', 'causal')[i % 2]} "
+                   f"--pass {('forward', 'backward')[i // 2 % 2]} --seq {self.size(least, most, 256)} "
+                   f"--kernel {kernels[i % len(kernels)]} --launch-order {self.random.choice(ORDERS)}")
+
+    def cases(self, transport):
+        least, most = {"nvlink": (3000, 40000), "host_memory": (2500, 16000), "sockets": (1500, 9000)}[transport]
+        count = {"nvlink": 12, "host_memory": 8, "sockets": 8}[transport]
+        kernels = ("cuda", "cuda", "cuda", "cudnn", "cuda")
+        lines = [f"{p} --schedule {s}" for p in self.problems(count, least, most, kernels) for s in STRATEGIES]
+        if transport == "nvlink":
+            lines += [f"{p} --schedule {s} --cuda-graph" for p in self.problems(6, least, most, ("cuda",)) for s in STRATEGIES]
+            for _ in range(5):
+                heads = self.random.choice(("24 --kv-heads 4", "56 --kv-heads 8", "96 --kv-heads 16"))
+                batch, most_cached = self.random.choice(((1, 700000), (3, 500000), (12, 150000)))
+                decode = (f"--heads {heads} --mask causal --pass forward --batch {batch} --seq 1 "
+                          f"--prefix {self.size(50000, most_cached, 2048)} --kernel cuda")
+                lines += [f"{decode} --schedule {s}{graph}" for graph in ("", " --cuda-graph") for s in ("helix", "dcp", "dcp-a2a")]
+        return lines
+
+    def layers(self, count):
+        """Tokens and heads of a rank."""
+        return [(self.size(600, 9000, 64), self.random.choice((6, 10, 12, 16, 24, 40))) for _ in range(count)]
+
+
+def main():
+    seed, folder = int(sys.argv[1]), Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    d = draw(seed)
+    for transport in LARGEST:
+        points = d.unused(lambda: d.transfer(transport), 48 if transport == "nvlink" else 30)
+        if transport == "nvlink":
+            points += d.unused(lambda: d.kernel("attnsim-cuda"), 60) + d.unused(lambda: d.kernel("cudnn-9.19"), 24)
+        content = {"schema": "attnsim.measurements.2", "environment": {}, "points": points}
+        (folder / f"points_{transport}.json").write_text(json.dumps(content))
+        (folder / f"cases_{transport}.txt").write_text("\n".join(d.cases(transport)) + "\n")
+    (folder / "layers.json").write_text(json.dumps(d.layers(16)))
+
+
+if __name__ == "__main__":
+    main()
