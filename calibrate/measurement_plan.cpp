@@ -10,7 +10,7 @@
 namespace attnsim {
 namespace {
 
-constexpr name_table<point_kind, 6> point_kinds{{{point_kind::kernel, "kernel"},
+constexpr name_table<point_kind, 7> point_kinds{{{point_kind::kernel, "kernel"},
                                                  {point_kind::memory, "memory"},
                                                  {point_kind::transfer, "transfer"},
                                                  {point_kind::overlap, "overlap"},

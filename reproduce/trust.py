@@ -11,6 +11,7 @@ and schedules_*. Published (reproduce/published): what `attnsim reproduce` print
 import argparse
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -58,8 +59,40 @@ class study:
             result = json.loads(call(program, "compare", CLUSTER["nvlink"], *held_out, "--device", profile,
                                      "--points", f"{scratch}/points.csv", "--format", "json"))
             self.csv = Path(scratch, "points.csv").read_text()
-        self.points, self.named_right = result["points"], result["fastest_named_right"]
+            self.points, self.named_right = result["points"], result["fastest_named_right"]
+            host = MEASURED / self.folder / "host.yaml"
+            if (ROOT / host).exists():
+                self.add_layers(self.layers(program, profile, host))
         return self
+
+    def add_layers(self, layers):
+        self.points += layers
+        self.csv += "".join(csv_line(p) for p in self.points if p["what"].startswith("eager: "))
+
+    def as_shipped(self, program):
+        """Predicts by the shipped profile, whatever was measured to fit one."""
+        held_out = [*self.files("held_out_{}.json"), *self.files("schedules_{}.jsonl")]
+        result = json.loads(call(program, "compare", CLUSTER["nvlink"], *held_out, "--device", self.device, "--format", "json"))
+        self.points, self.named_right = result["points"], result["fastest_named_right"]
+        if (ROOT / MEASURED / self.folder / "host.yaml").exists():
+            self.points += self.layers(program, self.device, "pytorch")
+        return self
+
+    def layers(self, program, profile, host):
+        """Eager layers of PyTorch that tests/gpu/pytorch.py timed in a row, as points: each takes the longer of the device's time and
+        the host's."""
+        timed = json.loads((ROOT / MEASURED / self.folder / "calls_pytorch.json").read_text())["seconds"]["layer"]
+        for name, samples in timed.items():
+            schedule, heads, tokens = name.split("_")
+            how = ("ring-flash-attention", "--grid", "2x1") if schedule == "ring" else ("usp", "--ulysses", "2")
+            found = json.loads(call(program, "predict", CLUSTER["nvlink"], "--device", profile, "--ranks", "2", "--framework", *how,
+                                    "--host", host, "--schedule", schedule, "--tokens", "contiguous", "--seq", 2 * int(tokens),
+                                    "--heads", heads, "--mask", "full", "--pass", "forward", "--kernel", "fa2-torch",
+                                    "--format", "json", "--quiet"))
+            measured = statistics.median(samples)
+            predicted = max(found["compute_s"] + found["exposed_communication_s"], found["host_s"])
+            yield {"part": "layers", "what": f"eager: {schedule}, {heads} heads, {tokens} tokens a rank", "predicted_s": predicted,
+                   "interval_s": found["time_interval_s"], "measured_s": measured, "error": predicted / measured - 1}
 
     def widen(self, program, profile):
         """Communication is as uncertain as nine of ten of those schedules."""
@@ -89,6 +122,13 @@ class study:
 
     def errors(self, *parts, where=lambda what: True):
         return errors([p for p in self.points if p["part"] in parts and where(p["what"])])
+
+
+def csv_line(p):
+    """As `attnsim compare --points` writes them."""
+    low, high = p["interval_s"]
+    times = ",".join(f"{1e6 * t:.4g}" for t in (p["predicted_s"], low, high, p["measured_s"]))
+    return f'{p["part"]},"{p["what"]}",{times},{p["error"]:.4f}\n'
 
 
 @dataclass
@@ -137,6 +177,10 @@ def decodes(what):
 
 def as_graph(what):
     return "--cuda-graph" in what
+
+
+def graph_or_decode(what):
+    return as_graph(what) or decodes(what)
 
 
 def few_rows(what):
@@ -217,6 +261,35 @@ def measured(h100, h200, again, few, layers, layers_again, layers_kinds):
           for title, e in rows),
         "",
         f"Where the fastest two schedules differ by more than 3 %, the fastest was named right in {right} problems.",
+    ])
+
+
+def blind(calibrated, shipped):
+    """What was drawn and run once, after all changes."""
+    nvlink, host_memory, over_sockets = of_cluster("two-h100"), of_cluster("two-h100-host-memory"), of_cluster("two-h200-sockets")
+    in_order = both(nvlink, no(graph_or_decode))
+    rows = [
+        ("attention kernels (ours, cuDNN 9.19)", ("kernels",), lambda what: True),
+        ("transfers and collectives, NVLink", MOVED, nvlink),
+        ("the same, through host memory", MOVED, host_memory),
+        ("the same, through sockets", MOVED, over_sockets),
+        ("schedules, NVLink", ("schedules",), in_order),
+        ("the same, through host memory", ("schedules",), host_memory),
+        ("the same, through sockets", ("schedules",), over_sockets),
+        ("schedules as CUDA graphs, NVLink", ("schedules",), both(as_graph, no(decodes))),
+        ("decoding, NVLink", ("schedules",), both(decodes, no(as_graph))),
+        ("decoding as CUDA graphs, NVLink", ("schedules",), both(decodes, as_graph)),
+        ("eager PyTorch layers, ring and Ulysses", ("layers",), lambda what: what.startswith("eager: ")),
+    ]
+    line = lambda e: f"{e.quantile(0.5):.1f} % | {e.quantile(0.95):.1f} % | {e.inside():.0f} %"
+    cells = [(title, calibrated.errors(*parts, where=where), shipped.errors(*parts, where=where)) for title, parts, where in rows]
+    right = [f"{s.named_right['right']} of {s.named_right['of']}" for s in (calibrated, shipped)]
+    return "\n".join([
+        "| drawn | points | calibrated: median error | 95 % below | in the interval | as shipped: median error | 95 % below | in the interval |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        *(f"| {title} | {len(own.points)} | {line(own)} | {line(others)} |" for title, own, others in cells if own.points),
+        "",
+        f"The fastest schedule was named right in {right[0]} problems by the calibrated profile, in {right[1]} as shipped.",
     ])
 
 
@@ -379,7 +452,7 @@ def headlines(program):
     return "\n".join(["| against Ring Attention | attention | step |", "|---|---:|---:|", *rows])
 
 
-def summary(h100, h200, others_figures):
+def summary(h100, h200, drawn, others_figures):
     kernels = errors(h100.errors("kernels").points + h200.errors("kernels").points)
     schedules = h200.errors("schedules")
     libraries = others_figures.errors("ring-flash-attention", "magiattention")
@@ -393,6 +466,7 @@ def summary(h100, h200, others_figures):
         "|---|---|",
         f"| kernels of a card that was measured (H100, H200), other shapes | {half(kernels)} |",
         f"| whole schedules on two measured H200, over NVLink, host memory and sockets | {half(schedules)} |",
+        f"| a blind check: drawn at random, on two H200 calibrated in a minute, schedules over all three | {half(drawn.errors('schedules'))} |",
         f"| ring, all-gather and Ulysses variants on 8 and 16 GPUs as others published them, profiles as shipped | {mean(libraries)} |",
         f"| published results on networks that nobody described (64 A100, PCIe boxes, NVL72), a number or two fitted | {mean(unknown)} |",
         f"| short passes whose time is the host's (USP up to 32K tokens), without a host | {mean(short)} |",
@@ -413,14 +487,17 @@ def main():
                study("h200-layers", "h200-sxm5", ("nvlink",)).run(program),
                study("h200-layers-again", "h200-sxm5", ("nvlink",), fitted_in="h200-layers").run(program),
                study("h200-layers-kinds", "h200-sxm5", ("nvlink",)).run(program)]
+    drawn = study("h200-blind", "h200-sxm5", every).run(program)
+    drawn_shipped = study("h200-blind", "h200-sxm5", every).as_shipped(program)
     slices = study("slices", "h200-sxm5", slices_in("slices"), multiprocessors=8, queues=2, share_spread=SHARE_SPREAD).run(program)
     even = study("slices-even", "h200-sxm5", slices_in("slices-even"), multiprocessors=8, queues=4, fitted_in="slices",
                  interval_from=("star-4-1", "star-8-1")).run(program)
     mended = study("slices-mended", "h200-sxm5", slices_in("slices-mended"), multiprocessors=8, queues=4, fitted_in="slices",
                    interval_from=("star-4-1", "star-8-1"), interval_in="slices-even").run(program)
     figures = published(program)
-    made = {"README.md": {"summary": summary(*studies[:2], figures)},
-            "docs/trust.md": {"measured": measured(*studies), "slices": sliced(slices), "slices over even links": evenly(even),
+    made = {"README.md": {"summary": summary(*studies[:2], drawn, figures)},
+            "docs/trust.md": {"measured": measured(*studies), "drawn": blind(drawn, drawn_shipped), "slices": sliced(slices),
+                              "slices over even links": evenly(even),
                               "slices over mended links": evenly(mended), "published": figures.table()},
             "docs/steps.md": {"steps": steps(figures)},
             "docs/explained.md": {"headlines": headlines(program)}}
@@ -435,7 +512,7 @@ def main():
         elif after != before:
             stale.append(page)
     if asked.write:
-        for s in (*studies, slices, even, mended):
+        for s in (*studies, drawn, slices, even, mended):
             (ROOT / MEASURED / s.folder / "points.csv").write_text(s.csv)
     if stale:
         sys.exit(f"{' and '.join(stale)}: other errors: run again with --write")
