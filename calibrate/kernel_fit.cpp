@@ -34,6 +34,7 @@ class kernel_fits {
     constexpr std::size_t enough = 6;
     for (const auto& [name, families] : all) {
       auto& kernel = f_.kernel(name);
+      const auto before = kernel;
       kernel.basis = basis::measured;
       kernel.laws.clear();
       kernel.tables.clear();
@@ -45,6 +46,15 @@ class kernel_fits {
         }
         if (!members.empty()) fit_family(kernel, members);
       }
+      for (const auto& law : before.laws) {
+        const auto measured = families.find({law.pass, law.head_dim});
+        if (is_in(kernel.laws, law)) continue;
+        kernel.laws.push_back(measured == families.end()
+                                  ? law
+                                  : slower(law, before,
+                                           measured->second.find({law.mask, law.group}),
+                                           measured->second.end()));
+      }
     }
     for (const auto& [name, points] : few) fit_split(f_.kernel(name), points);
   }
@@ -54,6 +64,27 @@ class kernel_fits {
     kernel_point what;
     double time = 0;  ///< without the launch; of few rows with it
   };
+
+  static bool is_in(const std::vector<kernel_law>& laws, const kernel_law& wanted) {
+    return std::any_of(laws.begin(), laws.end(), [&](const auto& one) {
+      return one.pass == wanted.pass && one.head_dim == wanted.head_dim &&
+             one.mask == wanted.mask && one.group == wanted.group;
+    });
+  }
+
+  /// The prior's law as many times slower as the few shapes are that were measured of it.
+  template <typename Found>
+  kernel_law slower(kernel_law law, const kernel_profile& before, Found found, Found none) const {
+    if (found == none) return law;
+    std::vector<double> ratios;
+    for (const auto& p : found->second) {
+      const auto expected = kernel_time(f_.profile(), &before, call_of(p.what));
+      ratios.push_back(p.time / (expected - f_.profile().kernel_launch).value());
+    }
+    const double factor = median(ratios);
+    for (auto* time : {&law.start, &law.block, &law.token, &law.row}) *time = factor * *time;
+    return law;
+  }
 
   void require_possible(const kernel_point& p, double time) {
     const auto call = call_of(p);

@@ -276,6 +276,34 @@ TEST_F(calibrating, finds_the_launches_and_the_slowdown_of_overlaps) {
   EXPECT_NEAR(found.transport(link_kind::nvlink).slowdown, 1.25, 0.005);
 }
 
+/// Two shapes of a law are too few for one of their own: the prior's is made as slow as they are. Of the third law there are none.
+TEST_F(calibrating, keeps_laws_of_which_few_shapes_were_measured) {
+  for (const std::int64_t rows : {512, 1024, 4096}) {
+    for (const std::int64_t cols : {512, 2048, 8192})
+      add(kernel_point{.kernel = "k", .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
+  }
+  const double launch = truth_.device.kernel_launch.value();
+  for (const std::int64_t side : {1024, 4096}) {
+    add(kernel_point{.kernel = "k",
+                     .pass = pass_kind::backward,
+                     .heads = 32,
+                     .kv_heads = 8,
+                     .rows = side,
+                     .cols = side});
+    for (auto& time : all_.points.back().samples["time_s"]) time = launch + 1.2 * (time - launch);
+  }
+  const auto found = calibrate(device(known), {{"m.json", all_, &truth_}}).profile;
+  const auto token = [&](pass_kind pass, mask_kind mask) {
+    for (const auto& law : found.kernel("k")->laws) {
+      if (law.pass == pass && law.mask == mask) return law.token.value() * 1e9;
+    }
+    return 0.0;
+  };
+  EXPECT_EQ(found.kernel("k")->laws.size(), 3u);
+  EXPECT_NEAR(token(pass_kind::forward, mask_kind::causal), 13, 1e-9);
+  EXPECT_NEAR(token(pass_kind::backward, mask_kind::full), 1.2 * 20, 1e-6);
+}
+
 /// The simulator's own sequences; the host's times are given.
 TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
   auto& idle = truth_.device.idle_start;
