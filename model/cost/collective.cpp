@@ -13,8 +13,6 @@
 namespace attnsim {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
-
 /// Adds weights up by link. One object serves many sums: its room for every link of the network is made once.
 class link_sums {
  public:
@@ -86,7 +84,7 @@ collective_flow ring_flow(stage_builder& stage, std::vector<int> devices, int ro
   const auto channels = ring_channels(stage.network(), devices);
   seconds longest;  // of what a piece passes on its way round, all hops but one
   for (const auto& ring : channels) {
-    seconds all, least(never);
+    seconds all, least(std::numeric_limits<double>::infinity());
     for (std::size_t i = 0; i < ring.size(); ++i) {
       const auto hop = stage.add_message(ring[i], ring[(i + 1) % ring.size()],
                                          1.0 / static_cast<double>(channels.size()));
