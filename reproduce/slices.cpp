@@ -58,7 +58,7 @@ result slices() {
   }
   r.assumptions = {
       "measured here: 8 query and 4 K/V heads of 128, 8K tokens, full mask, medians of three runs",
-      "a slice has 8 multiprocessors, NCCL's sockets two channels; links serve connections in "
+      "a slice has 14 multiprocessors, NCCL's sockets two channels; links serve connections in "
       "turn"};
   r.notes = {
       "bytes alone: 1.67 for Attention2D and Mesh-Attention forward; Attention2D's paper has 2.81 "
