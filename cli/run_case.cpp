@@ -143,7 +143,8 @@ namespace {
 
 std::map<std::string, std::map<std::string, double>> kinds_of(const nlohmann::json& layer) {
   std::map<std::string, std::map<std::string, double>> all;
-  for (const auto& pass : layer.at("passes")) {
+  if (!layer.contains("passes")) return all;
+  for (const auto& pass : layer["passes"]) {
     for (const auto& part : pass.at("parts"))
       all[pass.at("name").get<std::string>()][part.at("name").get<std::string>()] =
           part.at("measured_s").get<double>();

@@ -83,11 +83,21 @@ TEST_F(calibration_commands, layers_that_ran_are_compared) {
                            {"kernel", "attnsim-cuda"},
                            {"start", "in-sequence"},
                            {"durations_s", {{"forward", {1.0, 3.0, 2.0}}, {"backward", {5.0}}}}};
-  const auto r = run_program("compare tests/gpu/two-h100.yaml " +
-                             write("runs.jsonl", run.dump() + "\n") + " --format csv");
+  auto by_kind = run;
+  by_kind["case"] = "--model llama3-8b --seq 4K --tp 2";
+  const nlohmann::json part{{"name", "matmul"}, {"measured_s", 0.5}};
+  const nlohmann::json forward{{"name", "forward"}, {"parts", nlohmann::json::array({part})}};
+  by_kind["passes"] = nlohmann::json::array({forward});
+  const auto r =
+      run_program("compare tests/gpu/two-h100.yaml " +
+                  write("runs.jsonl", run.dump() + "\n" + by_kind.dump() + "\n") + " --format csv");
   ASSERT_EQ(r.exit_code, 0) << r.messages;
   EXPECT_THAT(r.output, HasSubstr("\nlayers,two-h100: --model llama3-8b --seq 8K --tp 2,"));
   EXPECT_THAT(r.output, HasSubstr(",7e+06,"));  // medians of both passes, in us
+  EXPECT_THAT(
+      r.output,
+      HasSubstr("\nmatmul of layers,two-h100: --model llama3-8b --seq 4K --tp 2, forward,"));
+  EXPECT_THAT(r.output, HasSubstr(",5e+05,"));
 }
 
 /// attention2d on one column is allgather: which of the two is faster is chance. The ring is predicted to be faster.
