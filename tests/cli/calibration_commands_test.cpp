@@ -94,9 +94,9 @@ TEST_F(calibration_commands, layers_that_ran_are_compared) {
   ASSERT_EQ(r.exit_code, 0) << r.messages;
   EXPECT_THAT(r.output, HasSubstr("\nlayers,two-h100: --model llama3-8b --seq 8K --tp 2,"));
   EXPECT_THAT(r.output, HasSubstr(",7e+06,"));  // medians of both passes, in us
-  EXPECT_THAT(
-      r.output,
-      HasSubstr("\nmatmul of layers,two-h100: --model llama3-8b --seq 4K --tp 2, forward,"));
+  EXPECT_THAT(r.output,
+              HasSubstr("\nmatmul of layers,\"two-h100: --model llama3-8b --seq 4K --tp 2, "
+                        "forward\","));
   EXPECT_THAT(r.output, HasSubstr(",5e+05,"));
 }
 
