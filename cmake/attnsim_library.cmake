@@ -1,7 +1,7 @@
 # What all of the project's targets share: warnings, sanitizers, precompiled headers.
 #
 # attnsim_library(NAME SOURCES... [PUBLIC libs...] [PRIVATE libs...] [READS]): the static library attnsim_NAME, also
-# known as attnsim::NAME, with the project's include root and warnings. READS: it reads and writes rather than computes, and
+# known as attnsim::NAME, with the project's include root and warnings. READS: it reads, writes or asks others rather than computes, and
 # is compiled with few optimizations, a third of the time to build and none to run.
 add_library(attnsim_options INTERFACE)
 target_compile_options(attnsim_options INTERFACE
