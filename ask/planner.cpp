@@ -35,7 +35,6 @@ struct candidate {
   seconds computation;      ///< of its program; 0: not worked out
   seconds estimate;
   byte_count memory;
-  bool estimated = false;
   bool in_detail = true;  ///< simulated, else by the closed form
   std::optional<prediction> predicted;
 };
@@ -401,7 +400,6 @@ class grid_estimates {
       if (known.memory == byte_count{}) known.memory = peak_memory(known.priced->work()).peak;
       one.memory = std::max(one.memory, known.memory);
     }
-    one.estimated = true;
   }
 
  private:

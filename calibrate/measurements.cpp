@@ -231,9 +231,7 @@ measured_point read_point(const reader& r) {
                           .count = static_cast<int>(r.count("count")),
                           .start = r.named("start", parse_sequence_start)};
   }
-  r.fail("kind", kind,
-         expected_one_of(kind, {"kernel", "memory", "transfer", "overlap", "matmul", "elementwise",
-                                "sequence"}));
+  r.fail("kind", kind, expected_one_of(kind, {std::begin(kinds), std::end(kinds)}));
 }
 
 measurement read_measurement(const reader& r) {

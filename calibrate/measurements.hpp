@@ -174,11 +174,11 @@ struct measurements {
 /// One line a point, for messages: "kernel cudnn forward full 32 heads of 128, 8192 x 8192".
 std::string describe(const measured_point&);
 
-/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap", "products" or "elementwise".
 /// How many it takes at least.
 int ranks_of(const measured_point&);
 
-/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap", "products" or "launches".
+/// Of what it is a measurement: "kernels", "memory", "transfers", "collectives", "overlap", "products", "elementwise"
+/// or "launches".
 std::string part_of(const measured_point&);
 
 std::string to_json(const measurements&);
