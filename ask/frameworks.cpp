@@ -146,6 +146,12 @@ std::string xdit_settings(const strategy& s, const attention&) {
   return fmt::format("--ulysses_degree {} --ring_degree {}\n", s.ulysses, ring_size(s));
 }
 
+/// Of its exchanges of heads; a ring sends what it has.
+std::string xdit_fp8(const strategy& s, const attention& a) {
+  const bool on_wire = a.dtype == data_type::bf16 && a.wire_dtype == data_type::fp8;
+  return on_wire && ring_size(s) == 1 ? "--use_fp8_comms\n" : "";
+}
+
 // --- ring-flash-attention -----------------------------------------------------------------------
 
 std::string ring_flash_refusal(const strategy& s, const attention& a, pass_kind) {
@@ -242,22 +248,65 @@ std::string vllm_settings(const strategy& s, const attention& a) {
         s.tensor_parallel * ring_size(s), ring_size(s),
         s.schedule == "dcp" ? "" : "--dcp-comm-backend a2a\n", a.prefix + a.sequence, a.batch);
   }
-  return fmt::format("--tensor-parallel-size {}\n--prefill-context-parallel-size {}\n",
-                     s.tensor_parallel, ring_size(s));
+  return fmt::format(
+      "--tensor-parallel-size {}\n--prefill-context-parallel-size {}\n--max-num-batched-tokens "
+      "{}\n",
+      s.tensor_parallel, ring_size(s), a.batch * a.sequence);
 }
 
+bool decodes_in_sglang(const strategy& s) {
+  return is_one_of(s, {"dcp", "dcp-a2a", "helix"});
+}
+
+/// Its decode context parallelism of other heads sums outputs by an all-reduce, which no schedule here does.
+std::string sglang_decode_refusal(const strategy& s, const attention& a) {
+  if (!a.latent) return "shards the cache of latent attention only";
+  if (a.window > 0 || a.sinks) return "has no window and no sinks over a sharded cache";
+  return s.tokens == token_layout::striped ? "" : "deals cached tokens out striped only";
+}
+
+/// Its interleaved tokens are for sparse attention.
 std::string sglang_refusal(const strategy& s, const attention& a, pass_kind pass) {
-  if (auto reason = gathers_keys_only(s, a, pass, "allgather"); !reason.empty()) return reason;
+  if (decodes_in_sglang(s)) return sglang_decode_refusal(s, a);
+  if (auto reason =
+          gathers_keys_only(s, a, pass, "allgather, and to decode dcp, dcp-a2a and helix");
+      !reason.empty())
+    return reason;
   if (a.prefix > 0) return "keeps the whole cache on every rank";
-  const bool striped = s.tokens == token_layout::striped;
-  return striped ? "" : other_tokens(s, a, token_layout::zigzag, "or striped");
+  return other_tokens(s, a, token_layout::zigzag, "interleave is of sparse attention");
 }
 
-/// Its tensor-parallel ranks are those of attention's context groups too.
-std::string sglang_settings(const strategy& s, const attention&) {
-  return fmt::format("--tp-size {}\n--attn-cp-size {}\n--enable-prefill-cp\n--cp-strategy {}\n",
-                     s.tensor_parallel * ring_size(s), ring_size(s),
-                     s.tokens == token_layout::striped ? "interleave" : "zigzag");
+std::string sglang_exchange(const strategy& s) {
+  if (s.schedule == "dcp") return "ag_rs";
+  return fmt::format("a2a\n--{}dcp-replicate-q-proj", s.schedule == "helix" ? "" : "no-");
+}
+
+/// Its tensor-parallel ranks are those of attention's context groups too, and of all groups that share a batch. A prompt is one
+/// chunk, as it is here.
+std::string sglang_groups(const strategy& s, const attention& a, int groups) {
+  const auto places = ring_size(s);
+  auto text = fmt::format("--tp-size {}\n", groups * s.tensor_parallel * places);
+  if (groups > 1) text += fmt::format("--dp-size {}\n--enable-dp-attention\n", groups);
+  if (!decodes_in_sglang(s)) {
+    return text + fmt::format(
+                      "--attn-cp-size {}\n--enable-prefill-cp\n--cp-strategy zigzag\n"
+                      "--chunked-prefill-size {}\n",
+                      places, a.batch * a.sequence);
+  }
+  if (places > 1)
+    text += fmt::format("--dcp-size {}\n--dcp-comm-backend {}\n", places, sglang_exchange(s));
+  return text + fmt::format("--context-length {}\n--max-running-requests {}\n",
+                            a.prefix + a.sequence, a.batch);
+}
+
+std::string sglang_settings(const strategy& s, const attention& a) {
+  return sglang_groups(s, a, 1);
+}
+
+/// Queries are cast to the cache's type where kernels compute in fp8.
+std::string sglang_fp8(const strategy& s, const attention& a) {
+  const bool all = a.dtype == data_type::fp8 && !a.wire_dtype;
+  return all && decodes_in_sglang(s) ? "--kv-cache-dtype fp8_e4m3\n" : "";
 }
 
 // --- MaxText ------------------------------------------------------------------------------------
@@ -332,12 +381,16 @@ constexpr framework table[] = {
     {"megatron", megatron_refusal, megatron_settings},
     {"trtllm", trtllm_refusal, trtllm_settings},
     {"usp", usp_refusal, usp_settings},
-    {"xdit", xdit_refusal, xdit_settings},
+    {.name = "xdit", .refusal = xdit_refusal, .settings = xdit_settings, .fp8 = xdit_fp8},
     {"ring-flash-attention", ring_flash_refusal, ring_flash_settings},
     {"torchtitan", torchtitan_refusal, torchtitan_settings},
     {"magiattention", magi_refusal, magi_settings},
-    {"vllm", vllm_refusal, vllm_settings},
-    {"sglang", sglang_refusal, sglang_settings},
+    {.name = "vllm", .refusal = vllm_refusal, .settings = vllm_settings, .gathers_latents = true},
+    {.name = "sglang",
+     .refusal = sglang_refusal,
+     .settings = sglang_settings,
+     .groups = sglang_groups,
+     .fp8 = sglang_fp8},
     {"maxtext", maxtext_refusal, maxtext_settings},
     {"vllm-omni", vllm_omni_refusal, vllm_omni_settings},
     {"sglang-diffusion", sglang_diffusion_refusal, sglang_diffusion_settings},
@@ -373,11 +426,22 @@ const framework& find_framework(std::string_view name) {
 
 namespace {
 
+std::string settings_of(const framework& f, const prediction& p, const attention& a) {
+  return f.groups ? f.groups(p.chosen, a, p.data_parallel) : f.settings(p.chosen, a);
+}
+
+std::string fp8_settings(const framework& f, const strategy& s, const attention& a) {
+  return f.fp8 ? f.fp8(s, a) : "";
+}
+
 /// What no settings here can say.
-std::string without_setting(const strategy& s, const attention& a) {
-  if (s.keys_sent == key_form::latent) return "has no setting that sends latents";
-  if (a.dtype == data_type::fp8) return "has fp8 attention by settings that are not known here";
-  if (a.wire_dtype) return "has no setting for another type between ranks";
+std::string without_setting(const framework& f, const strategy& s, const attention& a) {
+  if (s.keys_sent == key_form::latent && !f.gathers_latents)
+    return "has no setting that sends latents";
+  const bool told = !fp8_settings(f, s, a).empty();
+  if (a.dtype == data_type::fp8 && !told)
+    return "has fp8 attention by settings that are not known here";
+  if (a.wire_dtype && !told) return "has no setting for another type between ranks";
   return a.kept_first > 0 ? "has no setting that keeps first tokens behind a window" : "";
 }
 
@@ -386,10 +450,10 @@ std::string without_setting(const strategy& s, const attention& a) {
 emitted_settings settings_of_best(const framework& f, const plan_result& plan) {
   emitted_settings found;
   for (const auto& p : plan.candidates) {
-    auto reason = without_setting(p.chosen, plan.problem);
+    auto reason = without_setting(f, p.chosen, plan.problem);
     if (reason.empty()) reason = f.refusal(p.chosen, plan.problem, plan.pass);
     if (reason.empty()) {
-      found.lines = f.settings(p.chosen, plan.problem);
+      found.lines = settings_of(f, p, plan.problem) + fp8_settings(f, p.chosen, plan.problem);
       return found;
     }
     found.refusals.push_back(std::move(reason));

@@ -2,17 +2,19 @@
 // table of frameworks.cpp. Facts from the frameworks' documentation and sources:
 //   megatron             docs of --cp-comm-type, TransformerEngine's attention/context_parallel.py
 //   trtllm               TensorRT-LLM VisualGen parallel_config (blog 25, pull requests 12943, 13821, 13944, 14961, 16677)
-//   usp, xdit            feifeibear/long-context-attention (yunchang), xdit-project/xDiT
+//   usp, xdit            feifeibear/long-context-attention (yunchang), xdit-project/xDiT, docs/methods/usp.md (September 2026)
 //   ring-flash-attention zhuzilin/ring-flash-attention
 //   torchtitan           pytorch/torchtitan, context_parallel (issue 3086)
 //   magiattention        SandAI-org/MagiAttention
-//   vllm                 vllm-project/vllm, prefill context parallelism (issue 25749, pull request 28718, November 2025)
+//   vllm                 vllm-project/vllm, prefill context parallelism (issue 25749, pull request 28718, November 2025); of latent attention
+//                        it gathers latents (vllm-ascend's pull request 14008, August 2026)
 //   maxtext              AI-Hypercomputer/maxtext, configs/types.py and attention_op.py (September 2026)
 //   vllm-omni            vllm-project/vllm-omni 0.29, docs "Sequence Parallelism", pull requests 1379 (uneven heads), 4968; 7641 gathers
 //                        keys between groups of Ulysses (September 2026)
 //   sglang-diffusion     sgl-project/sglang, docs "Parallelism Overview", pull request 32667 (July 2026)
 //   diffusers            huggingface/diffusers 0.39, ContextParallelConfig: its ring gathers all keys (rotate_method allgather)
-//   sglang               sgl-project/sglang, docs "Prefill Context Parallelism", pull requests 18233, 27928 (June 2026)
+//   sglang               sgl-project/sglang, docs "Prefill Context Parallelism", "Decode Context Parallelism" and "DP, DPA", pull
+//                        requests 18233, 27928 (June 2026), 34654 (August 2026)
 #pragma once
 
 #include <span>
@@ -31,6 +33,12 @@ struct framework {
   std::string (*refusal)(const strategy&, const attention&, pass_kind);
   /// Lines to put into its settings. Precondition: no refusal.
   std::string (*settings)(const strategy&, const attention&);
+  /// The same where several groups of ranks have each their part of the batch; none where they are instances of their own.
+  std::string (*groups)(const strategy&, const attention&, int groups) = nullptr;
+  /// The same for fp8 in kernels or between ranks, where the attention has it; empty where no setting does.
+  std::string (*fp8)(const strategy&, const attention&) = nullptr;
+  /// What it gathers of latent attention's keys and values is latents.
+  bool gathers_latents = false;
 };
 
 std::span<const framework> frameworks();

@@ -203,17 +203,19 @@ TEST(frameworks, servers_gather_the_keys_of_a_prefill) {
   const auto forward = pass_kind::forward;
   EXPECT_EQ(refusal_of("vllm", gather, causal, forward), "");
   EXPECT_EQ(settings_of("vllm", gather, causal),
-            "--tensor-parallel-size 2\n--prefill-context-parallel-size 8\n");
+            "--tensor-parallel-size 2\n--prefill-context-parallel-size 8\n"
+            "--max-num-batched-tokens 131072\n");
   EXPECT_EQ(refusal_of("sglang", gather, causal, forward), "");
   EXPECT_EQ(settings_of("sglang", gather, causal),
-            "--tp-size 16\n--attn-cp-size 8\n--enable-prefill-cp\n--cp-strategy zigzag\n");
+            "--tp-size 16\n--attn-cp-size 8\n--enable-prefill-cp\n--cp-strategy zigzag\n"
+            "--chunked-prefill-size 131072\n");
   gather.tokens = token_layout::striped;
   EXPECT_EQ(refusal_of("vllm", gather, causal, forward),
             "lays causal tokens out zigzag only (head-tail chunks)");
-  EXPECT_EQ(refusal_of("sglang", gather, causal, forward), "");
-  EXPECT_EQ(settings_of("sglang", gather, causal),
-            "--tp-size 16\n--attn-cp-size 8\n--enable-prefill-cp\n--cp-strategy interleave\n");
-  EXPECT_EQ(refusal_of("sglang", ring, causal, forward), "has no ring; offers allgather");
+  EXPECT_EQ(refusal_of("sglang", gather, causal, forward),
+            "lays causal tokens out zigzag only (interleave is of sparse attention)");
+  EXPECT_EQ(refusal_of("sglang", ring, causal, forward),
+            "has no ring; offers allgather, and to decode dcp, dcp-a2a and helix");
   EXPECT_EQ(refusal_of("vllm", gather, causal), "has no backward pass (inference)");
 }
 
@@ -238,6 +240,110 @@ TEST(frameworks, vllm_shards_the_cache_over_copies_of_key_heads) {
   s.schedule = "helix";
   EXPECT_EQ(refusal_of("vllm", s, a, pass_kind::forward),
             "has no helix; offers allgather, and to decode dcp and dcp-a2a");
+}
+
+// Docs of SGLang, Decode Context Parallelism: DeepSeek-V3.1 on 8 ranks.
+TEST(frameworks, sglang_shards_the_cache_of_latent_attention) {
+  strategy s{.schedule = "dcp-a2a", .rows = 8, .cols = 1};
+  s.tokens = token_layout::striped;
+  attention a{.batch = 4,
+              .heads = 128,
+              .kv_heads = 1,
+              .head_dim = 576,
+              .v_head_dim = 512,
+              .sequence = 1,
+              .prefix = 1 << 17,
+              .latent = true};
+  const auto forward = pass_kind::forward;
+  const std::string ranks = "--tp-size 8\n--dcp-size 8\n",
+                    room = "--context-length 131073\n--max-running-requests 4\n";
+  EXPECT_EQ(refusal_of("sglang", s, a, forward), "");
+  EXPECT_EQ(settings_of("sglang", s, a),
+            ranks + "--dcp-comm-backend a2a\n--no-dcp-replicate-q-proj\n" + room);
+  s.schedule = "helix";
+  EXPECT_EQ(settings_of("sglang", s, a),
+            ranks + "--dcp-comm-backend a2a\n--dcp-replicate-q-proj\n" + room);
+  s.schedule = "dcp";
+  EXPECT_EQ(settings_of("sglang", s, a), ranks + "--dcp-comm-backend ag_rs\n" + room);
+  s.tokens = token_layout::contiguous;
+  EXPECT_EQ(refusal_of("sglang", s, a, forward), "deals cached tokens out striped only");
+  s.tokens = token_layout::striped;
+  a.sinks = true;
+  EXPECT_EQ(refusal_of("sglang", s, a, forward), "has no window and no sinks over a sharded cache");
+  EXPECT_EQ(refusal_of("sglang", s, {.heads = 64, .kv_heads = 8, .sequence = 1, .prefix = 1 << 20},
+                       forward),
+            "shards the cache of latent attention only");
+}
+
+emitted_settings emitted(const char* name, const strategy& s, const attention& a) {
+  plan_result plan{.problem = a, .pass = pass_kind::forward};
+  plan.candidates.emplace_back().chosen = s;
+  return settings_of_best(find_framework(name), plan);
+}
+
+// Groups that share a batch are attention's data parallelism; alone they shard no cache.
+TEST(frameworks, sglang_has_groups_in_one_instance) {
+  const attention a{.batch = 8,
+                    .heads = 128,
+                    .kv_heads = 1,
+                    .head_dim = 576,
+                    .v_head_dim = 512,
+                    .sequence = 1,
+                    .prefix = 1000,
+                    .latent = true};
+  plan_result plan{.problem = a, .pass = pass_kind::forward};
+  auto& p = plan.candidates.emplace_back();
+  p.chosen = {.schedule = "helix", .rows = 2, .cols = 1, .tokens = token_layout::striped};
+  p.data_parallel = 4;
+  const auto& sglang = find_framework("sglang");
+  const std::string room = "--context-length 1001\n--max-running-requests 8\n";
+  EXPECT_EQ(settings_of_best(sglang, plan).lines,
+            "--tp-size 8\n--dp-size 4\n--enable-dp-attention\n--dcp-size 2\n"
+            "--dcp-comm-backend a2a\n--dcp-replicate-q-proj\n" +
+                room);
+  p.chosen.rows = 1;
+  p.data_parallel = 8;
+  EXPECT_EQ(settings_of_best(sglang, plan).lines,
+            "--tp-size 8\n--dp-size 8\n--enable-dp-attention\n" + room);
+}
+
+TEST(frameworks, vllm_gathers_latents) {
+  auto latents = causal;
+  latents.latent_rank = 512;
+  strategy gather{.schedule = "allgather", .rows = 8, .cols = 1};
+  gather.keys_sent = key_form::latent;
+  EXPECT_EQ(emitted("vllm", gather, latents).lines,
+            "--tensor-parallel-size 1\n--prefill-context-parallel-size 8\n"
+            "--max-num-batched-tokens 131072\n");
+  EXPECT_ERROR(
+      emitted("maxtext", gather, latents), infeasible,
+      "emit: 'maxtext': can do none of the 1 best; try other schedules or more candidates");
+}
+
+// xDiT quantizes exchanges of heads, SGLang what is cached.
+TEST(frameworks, fp8_where_a_setting_says_so) {
+  auto video = full;
+  video.wire_dtype = data_type::fp8;
+  const strategy ulysses{.schedule = "ulysses", .rows = 1, .cols = 1, .ulysses = 8};
+  EXPECT_EQ(emitted("xdit", ulysses, video).lines,
+            "--ulysses_degree 8 --ring_degree 1\n--use_fp8_comms\n");
+  EXPECT_ERROR(emitted("xdit", usp, video), infeasible,
+               "emit: 'xdit': can do none of the 1 best; try other schedules or more candidates");
+  EXPECT_ERROR(emitted("usp", ulysses, video), infeasible,
+               "emit: 'usp': can do none of the 1 best; try other schedules or more candidates");
+  strategy decode{.schedule = "helix", .rows = 8, .cols = 1};
+  decode.tokens = token_layout::striped;
+  const attention latents{.heads = 128,
+                          .kv_heads = 1,
+                          .head_dim = 576,
+                          .v_head_dim = 512,
+                          .sequence = 1,
+                          .prefix = 1 << 17,
+                          .latent = true,
+                          .dtype = data_type::fp8};
+  EXPECT_EQ(emitted("sglang", decode, latents).lines,
+            "--tp-size 8\n--dcp-size 8\n--dcp-comm-backend a2a\n--dcp-replicate-q-proj\n"
+            "--context-length 131073\n--max-running-requests 1\n--kv-cache-dtype fp8_e4m3\n");
 }
 
 TEST(frameworks, none_takes_a_prefix_that_lies_over_the_ranks) {
