@@ -24,7 +24,17 @@ stated_basis kernel_basis(const device_profile& device, const prediction& p) {
   const bool fp8 = p.problem.dtype == data_type::fp8;
   if (!kernel || !kernel->has_rates(p.problem.dtype))
     return {fp8 ? "kernels in fp8" : "kernels", "assumed: a share of the peak"};
-  return fp8 ? in_fp8(*kernel) : of(*kernel);
+  if (!fp8) return of(*kernel);
+  auto stated = in_fp8(*kernel);
+  const auto& tables = kernel->fp8.tables;
+  const bool has_backward = std::any_of(tables.begin(), tables.end(), [](const kernel_table& t) {
+    return t.pass == pass_kind::backward;
+  });
+  const bool asked = std::any_of(p.passes.begin(), p.passes.end(),
+                                 [](const auto& one) { return one.pass == pass_kind::backward; });
+  if (asked && !has_backward)
+    stated.basis += ", backward assumed: as much faster than in 16 bits as forward";
+  return stated;
 }
 
 stated_basis of(link_kind kind, const transport_profile& transport) {

@@ -266,8 +266,8 @@ const field table[] = {
      "", [](question& q, const text& t) { q.latent = parse_switch(t); },
      [](const question& q) { return text(q.latent ? "true" : ""); }, field::form::on_off},
     row<&question::dtype, parse_data_type>("dtype", field_group::attention,
-                                           "bf16, fp16, fp32 or fp8 (forward: queries, keys, "
-                                           "values and probabilities in e4m3, outputs "
+                                           "bf16, fp16, fp32 or fp8 (queries, keys, values and "
+                                           "probabilities in e4m3, outputs and gradients "
                                            "in bf16)",
                                            "bf16", names_of<data_type>),
     row<&question::wire_dtype, parse_data_type>(

@@ -249,7 +249,7 @@ void add_warnings(prediction& p, const cluster& c) {
   warn_of_host(p, c);
   const bool contiguous =
       p.problem.mask == mask_kind::causal && p.chosen.tokens == token_layout::contiguous;
-  const bool may_differ = contiguous || !p.problem.documents.empty();
+  const bool may_differ = contiguous || !p.problem.documents.empty() || !p.problem.prefixes.empty();
   constexpr int most = 256;
   if (may_differ && p.chosen.rows * p.chosen.cols > 1 && p.ranks <= most) {
     const double imbalance = work_imbalance(c, p.problem, p.chosen);

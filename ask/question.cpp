@@ -131,13 +131,25 @@ attention as_framework_has_it(attention a, const question& q) {
   return a;
 }
 
+namespace {
+
+std::string note_of_requests(const attention& a) {
+  double tokens = 0;
+  for (const auto prefix : a.prefixes) tokens += static_cast<double>(prefix + a.sequence);
+  const auto counted = static_cast<double>(a.batch * a.tokens(token_side::keys));
+  return fmt::format(
+      "requests of several lengths: memory is counted as if all were as long as the longest; a "
+      "paged cache has {} of these tokens",
+      percent(tokens / counted));
+}
+
+}  // namespace
+
 attention problem_of(const question& q, std::int64_t unit) {
   if (!q.sequence) throw input_error(asked("seq"), "is required");
   auto a = layer_of(q);
   drop_what_changes_nothing(a);
-  if (!a.prefixes.empty())
-    a.notes.emplace_back(
-        "requests of several lengths: memory is counted as if all were as long as the longest");
+  if (!a.prefixes.empty()) a.notes.push_back(note_of_requests(a));
   if (q.pad) pad(a, unit);
   check(a);
   return a;

@@ -256,7 +256,7 @@ void add_plan(CLI::App& app) {
   add_fields(*command, flags->question, ask::field_group::attention, {"dtype"});
   command
       ->add_option("--dtype", flags->dtype,
-                   "bf16, fp16, fp32 or fp8 (forward); with --scope step bf16 or fp8-linear")
+                   "bf16, fp16, fp32 or fp8; with --scope step bf16 or fp8-linear")
       ->default_str("bf16");
   add_fields(*command, flags->question, ask::field_group::strategy,
              {"schedule", "kv-order", "levels", "parts", "shares", "schedule-file"});

@@ -45,10 +45,8 @@ void check(const forward_arguments& a) {
 
 void check(const backward_arguments& a) {
   check(a.shape);
-  if (a.query.type == data_type::fp8)
-    throw std::invalid_argument("backward: query is fp8, expected bf16, fp16 or fp32");
-  check_types("backward", a.query.type,
-              {{"key", a.key}, {"value", a.value}, {"output_gradient", a.output_gradient}});
+  check_types("backward", a.query.type, {{"key", a.key}, {"value", a.value}});
+  check_types("backward", result_type(a.query.type), {{"output_gradient", a.output_gradient}});
   check_types("backward", data_type::fp32, {{"lse", a.lse}, {"delta", a.delta}});
   check_result_type("backward", a.query.type, {"query_gradient", a.query_gradient});
   check_types("backward", a.query_gradient.type,

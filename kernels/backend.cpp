@@ -36,6 +36,10 @@ namespace {
 
 }  // namespace
 
+void backend::forward_each(stream_id stream, std::span<const forward_arguments> blocks) {
+  for (const auto& one : blocks) forward(stream, one);
+}
+
 void backend::expand(stream_id, const expand_shape&, const device_tensor&, const device_tensor&,
                      const device_tensor&, const device_tensor&) {
   throw infeasible("latents between ranks: expected kernel cpu, which alone expands them");

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "kernels/attention_block.hpp"
@@ -57,7 +58,7 @@ struct forward_arguments {
   device_tensor lse;
 };
 
-/// Query, key, value and output_gradient of one type, gradients all of that type or all fp32, lse
+/// Query, key and value of one type, output_gradient of that type (bf16 of fp8), gradients all of the latter or all fp32, lse
 /// and delta fp32.
 struct backward_arguments {
   block_shape shape;
@@ -110,6 +111,9 @@ class backend {
 
   // Attention on one block: kernels/attention_block.hpp.
   virtual void forward(stream_id stream, const forward_arguments& arguments) = 0;
+  /// Several blocks, none of which needs another's results, such as requests of different lengths. One call of back ends that have
+  /// such a kernel, of others one a block.
+  virtual void forward_each(stream_id stream, std::span<const forward_arguments> blocks);
   virtual void backward(stream_id stream, const backward_arguments& arguments) = 0;
 
   /// (output, lse) becomes its merge with (part, part_lse): kernels/cpu/merge.hpp.

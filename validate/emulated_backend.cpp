@@ -31,6 +31,11 @@ void emulated_backend::forward(stream_id s, const kernels::forward_arguments& a)
   if (!skips()) inner().forward(s, a);
 }
 
+void emulated_backend::forward_each(stream_id s,
+                                    std::span<const kernels::forward_arguments> blocks) {
+  if (!skips()) inner().forward_each(s, blocks);
+}
+
 void emulated_backend::backward(stream_id s, const kernels::backward_arguments& a) {
   if (!skips()) inner().backward(s, a);
 }

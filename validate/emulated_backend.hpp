@@ -28,6 +28,7 @@ class emulated_backend final : public forwarding_backend, public local_observer 
   void end(stream_id, std::size_t op) override;
 
   void forward(stream_id, const kernels::forward_arguments&) override;
+  void forward_each(stream_id, std::span<const kernels::forward_arguments>) override;
   void backward(stream_id, const kernels::backward_arguments&) override;
   void merge(stream_id, const token_shape&, const device_tensor& output, const device_tensor& lse,
              const device_tensor& part, const device_tensor& part_lse) override;

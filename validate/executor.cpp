@@ -259,7 +259,7 @@ class executor::pass {
     for (std::size_t i = 0; i < o.reads.size(); ++i) {
       const auto bytes = static_cast<std::size_t>(e_.work_.bytes(o.reads[i]).value() / slots);
       const auto& into = o.writes.at(i);
-      const auto before = o.kind == op_kind::all_to_all ? cached_bytes(into) : 0;
+      const auto before = o.axes == program().head_axis ? cached_bytes(into) : 0;
       parts.push_back({local_.address(o.reads[i]), local_.address(into) + before, bytes,
                        local_.type(o.reads[i])});
     }

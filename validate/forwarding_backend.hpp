@@ -39,6 +39,9 @@ class forwarding_backend : public kernels::backend {
   void release(kernels::graph_id g) override { inner_.release(g); }
 
   void forward(stream_id s, const kernels::forward_arguments& a) override { inner_.forward(s, a); }
+  void forward_each(stream_id s, std::span<const kernels::forward_arguments> blocks) override {
+    inner_.forward_each(s, blocks);
+  }
   void backward(stream_id s, const kernels::backward_arguments& a) override {
     inner_.backward(s, a);
   }

@@ -117,9 +117,28 @@ token_shape local_operations::part_shape(const operand& o, const tile& t) const 
 void local_operations::attend(stream_id stream, const operation& op) {
   const auto tiles = work_.tiles(op, rank_);
   fill_unwritten(stream, op, tiles);
+  if (!work_.problem().prefixes.empty()) return attend_each(stream, op, tiles);
   for (const auto& t : tiles) {
     call_kernel(stream, op, t);
     bring_to_place(stream, op, t);
+  }
+}
+
+/// The first tiles of all requests by one call, then the second ones, which may add to what these leave.
+void local_operations::attend_each(stream_id stream, const operation& op,
+                                   const std::vector<tile>& tiles) {
+  std::vector<std::vector<tile>> calls;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    place = i > 0 && tiles[i].request == tiles[i - 1].request ? place + 1 : 0;
+    if (place == calls.size()) calls.emplace_back();
+    calls[place].push_back(tiles[i]);
+  }
+  for (const auto& call : calls) {
+    std::vector<kernels::forward_arguments> blocks;
+    for (const auto& t : call) blocks.push_back(forward_arguments_of(op, t));
+    device_.forward_each(stream, blocks);
+    for (const auto& t : call) bring_to_place(stream, op, t);
   }
 }
 
@@ -140,42 +159,48 @@ void local_operations::fill_unwritten(stream_id stream, const operation& op,
   }
 }
 
-void local_operations::call_kernel(stream_id stream, const operation& op, const tile& t) {
+namespace {
+
+kernels::block_shape block_of(const attention& a, const head_range& own, const tile& t) {
+  return {.batch = t.request >= 0 ? 1 : a.batch,
+          .heads = own.queries,
+          .kv_heads = own.keys,
+          .head_dim = a.head_dim,
+          .v_head_dim = a.v_head_dim,
+          .rows = t.rows,
+          .cols = t.cols,
+          .mask = t.mask};
+}
+
+}  // namespace
+
+kernels::forward_arguments local_operations::forward_arguments_of(const operation& op,
+                                                                  const tile& t) const {
   const auto& a = work_.problem();
-  const auto own = heads(op.reads.front());
-  const kernels::block_shape block{.batch = t.request >= 0 ? 1 : a.batch,
-                                   .heads = own.queries,
-                                   .kv_heads = own.keys,
-                                   .head_dim = a.head_dim,
-                                   .v_head_dim = a.v_head_dim,
-                                   .rows = t.rows,
-                                   .cols = t.cols,
-                                   .mask = t.mask};
-  const auto input = [&](tensor what) {
-    const bool in_keys = what == tensor::v && a.latent;
-    return part(find(op.reads, in_keys ? tensor::k : what), t);
-  };
+  const auto input = [&](tensor what) { return part(find(op.reads, what), t); };
+  return {.shape = block_of(a, heads(op.reads.front()), t),
+          .query = input(tensor::q),
+          .key = input(tensor::k),
+          .value = input(a.latent ? tensor::k : tensor::v),
+          .output = target(op, t, tensor::o),
+          .lse = target(op, t, tensor::lse)};
+}
+
+void local_operations::call_kernel(stream_id stream, const operation& op, const tile& t) {
+  if (op.kind == op_kind::attention) return device_.forward(stream, forward_arguments_of(op, t));
+  const auto input = [&](tensor what) { return part(find(op.reads, what), t); };
   const auto result = [&](tensor what) { return target(op, t, what); };
-  if (op.kind == op_kind::attention) {
-    device_.forward(stream, {.shape = block,
-                             .query = input(tensor::q),
-                             .key = input(tensor::k),
-                             .value = input(tensor::v),
-                             .output = result(tensor::o),
-                             .lse = result(tensor::lse)});
-  } else {
-    device_.backward(stream, {.shape = block,
-                              .query = input(tensor::q),
-                              .key = input(tensor::k),
-                              .value = input(tensor::v),
-                              .output = {},
-                              .output_gradient = input(tensor::d_o),
-                              .lse = input(tensor::lse),
-                              .delta = input(tensor::delta),
-                              .query_gradient = result(tensor::d_q),
-                              .key_gradient = result(tensor::d_k),
-                              .value_gradient = result(tensor::d_v)});
-  }
+  device_.backward(stream, {.shape = block_of(work_.problem(), heads(op.reads.front()), t),
+                            .query = input(tensor::q),
+                            .key = input(tensor::k),
+                            .value = input(tensor::v),
+                            .output = {},
+                            .output_gradient = input(tensor::d_o),
+                            .lse = input(tensor::lse),
+                            .delta = input(tensor::delta),
+                            .query_gradient = result(tensor::d_q),
+                            .key_gradient = result(tensor::d_k),
+                            .value_gradient = result(tensor::d_v)});
 }
 
 device_tensor local_operations::target(const operation& op, const tile& t, tensor what) const {
@@ -183,16 +208,22 @@ device_tensor local_operations::target(const operation& op, const tile& t, tenso
   return work_.uses_scratch(op, t, o) ? in_scratch(op, t, o) : part(o, t);
 }
 
-/// One behind the other, in the order of the operation's results.
+/// One behind the other, in the order of the operation's results. Requests of one call have room for all their tokens, one behind
+/// the other.
 device_tensor local_operations::in_scratch(const operation& op, const tile& t,
                                            const operand& wanted) const {
   const auto format = work_.result_format(op, t);
   const auto form = work_.program().buffer_of(wanted).heads;
+  const bool one_of_many = t.request >= 0;
   auto* at = memory_.scratch();
   for (const auto& o : op.writes) {
-    if (o.what == wanted.what) break;
-    if (work_.uses_scratch(op, t, o))
-      at += part_shape(o, t).tokens * work_.token_bytes(o.what, format, form);
+    const auto tokens = one_of_many ? token_count(o) : part_shape(o, t).tokens;
+    const auto all = tokens * work_.token_bytes(o.what, format, form);
+    if (o.what == wanted.what) {
+      if (one_of_many) at += t.request * all / work_.problem().batch;
+      break;
+    }
+    if (work_.uses_scratch(op, t, o)) at += all;
   }
   return placed(at, type_of(work_.problem(), wanted.what, format), part_shape(wanted, t));
 }
@@ -280,8 +311,9 @@ void local_operations::accumulate(stream_id stream, const operation& op) {
     bool first = true;
     for (const auto& o : op.reads) {
       auto added = shape(sum);
-      if (work_.program().buffer_of(o).tail) added.tokens = slot_tokens(o);
-      const auto into = tokens_from(whole(sum), token_count(sum) - added.tokens);
+      const auto& b = work_.program().buffer_of(o);
+      if (b.tail || b.kept) added.tokens = slot_tokens(o);
+      const auto into = tokens_from(whole(sum), b.tail ? token_count(sum) - added.tokens : 0);
       for (const auto& part : partials({o}, sum.what)) {
         std::exchange(first, false) ? device_.cast(stream, added, into, part)
                                     : device_.accumulate(stream, added, into, part);

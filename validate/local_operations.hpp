@@ -1,6 +1,7 @@
 // The operations of a schedule that stay on one rank, as calls of a back end.
 //
-// An attention operation is one kernel call a tile, on the tile's rows and columns of its operands.
+// An attention operation is one kernel call a tile, on the tile's rows and columns of its operands; in a batch of requests of
+// different lengths one for all requests, or as many as the request has tiles that has most.
 // A result that adds to what is there, or that lies in another number format than the kernel
 // writes, goes through scratch (workload::uses_scratch). Rows and columns that no call is the first
 // to write start as nothing seen: lse -infinity, gradients 0.
@@ -31,6 +32,8 @@ class local_operations {
  private:
   void attend(kernels::stream_id, const operation&);
   void fill_unwritten(kernels::stream_id, const operation&, const std::vector<tile>&);
+  void attend_each(kernels::stream_id, const operation&, const std::vector<tile>&);
+  kernels::forward_arguments forward_arguments_of(const operation&, const tile&) const;
   void call_kernel(kernels::stream_id, const operation&, const tile&);
   void bring_to_place(kernels::stream_id, const operation&, const tile&);
   void merge(kernels::stream_id, const operation&);

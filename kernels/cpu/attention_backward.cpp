@@ -15,7 +15,7 @@ namespace {
 template <typename T, typename Result>
 struct query_head {
   head_view<const T> query;
-  head_view<const T> output_gradient;
+  head_view<const gradient_of<T>> output_gradient;
   head_view<const float> lse;
   head_view<const float> delta;
   head_view<Result> query_gradient;
@@ -28,6 +28,28 @@ struct key_head {
   matrix key_gradient;
   matrix value_gradient;
 };
+
+/// As a product in fp8 reads it: e4m3 of what is scaled by `scale`.
+void round_to_e4m3(matrix& m, float scale) {
+  m = m.unaryExpr([scale](float x) { return float{e4m3(scale * x)} / scale; });
+}
+
+/// Scaled by a power of two so that the largest is near e4m3's largest.
+template <typename T>
+void round_gradient(matrix& m) {
+  constexpr float largest = 448;
+  if constexpr (std::is_same_v<T, e4m3>) {
+    if (const float most = m.cwiseAbs().maxCoeff(); most > 0)
+      round_to_e4m3(m, std::exp2(std::floor(std::log2(largest / most))));
+  }
+}
+
+/// Scaled as in the forward pass.
+template <typename T>
+void round_probabilities_of(matrix& p) {
+  constexpr float scale = 256;
+  if constexpr (std::is_same_v<T, e4m3>) round_to_e4m3(p, scale);
+}
 
 struct backward_rows {
   std::int64_t first;
@@ -47,6 +69,7 @@ struct backward_rows {
         query_gradient(matrix::Zero(query.rows(), shape.head_dim)) {
     load(head.query, first, query, softmax_scale(shape));
     load(head.output_gradient, first, output_gradient);
+    round_gradient<T>(output_gradient);
     for (std::int64_t i = 0; i < rows(); ++i) {
       lse[i] = *head.lse.token(first + i);
       delta[i] = *head.delta.token(first + i);
@@ -96,9 +119,11 @@ matrix probabilities(const block_shape& shape, const backward_rows& rows, const 
 template <typename T>
 void add_gradients(const block_shape& shape, backward_rows& rows, const column_tile& cols,
                    key_head<T>& head) {
-  const matrix p = probabilities(shape, rows, cols);
+  matrix p = probabilities(shape, rows, cols);
   matrix ds = rows.output_gradient * cols.value.transpose();
   ds = p.array() * (ds.colwise() - rows.delta).array();
+  round_probabilities_of<T>(p);
+  round_gradient<T>(ds);
   const auto width = cols.range().size();
   head.value_gradient.middleRows(cols.first, width).noalias() +=
       p.transpose() * rows.output_gradient;
@@ -126,10 +151,10 @@ void backward_of_query_head(const block_shape& shape, const query_head<T, Result
 template <typename T, typename Result>
 void attention_backward(const block_shape& shape, tensor_view<const T> query,
                         tensor_view<const T> key, tensor_view<const T> value,
-                        tensor_view<const T> output_gradient, tensor_view<const float> lse,
-                        tensor_view<const float> delta, tensor_view<Result> query_gradient,
-                        tensor_view<Result> key_gradient, tensor_view<Result> value_gradient,
-                        int threads) {
+                        tensor_view<const gradient_of<T>> output_gradient,
+                        tensor_view<const float> lse, tensor_view<const float> delta,
+                        tensor_view<Result> query_gradient, tensor_view<Result> key_gradient,
+                        tensor_view<Result> value_gradient, int threads) {
   check(shape);
   const std::int64_t group = shape.heads / shape.kv_heads;
   parallel_for(shape.batch * shape.kv_heads, threads, [&](std::int64_t index) {
@@ -150,12 +175,13 @@ void attention_backward(const block_shape& shape, tensor_view<const T> query,
   });
 }
 
-#define ATTNSIM_INSTANTIATE(T, Result)                                                      \
-  template void attention_backward(                                                         \
-      const block_shape&, tensor_view<const T>, tensor_view<const T>, tensor_view<const T>, \
-      tensor_view<const T>, tensor_view<const float>, tensor_view<const float>,             \
+#define ATTNSIM_INSTANTIATE(T, Result)                                                       \
+  template void attention_backward(                                                          \
+      const block_shape&, tensor_view<const T>, tensor_view<const T>, tensor_view<const T>,  \
+      tensor_view<const gradient_of<T>>, tensor_view<const float>, tensor_view<const float>, \
       tensor_view<Result>, tensor_view<Result>, tensor_view<Result>, int);
 ATTNSIM_EACH_RESULT(ATTNSIM_INSTANTIATE)
+ATTNSIM_EACH_FP8_RESULT(ATTNSIM_INSTANTIATE)
 #undef ATTNSIM_INSTANTIATE
 
 }  // namespace attnsim::kernels::cpu

@@ -15,6 +15,7 @@
 #include "kernels/cpu/expand.hpp"
 #include "kernels/cpu/layer.hpp"
 #include "kernels/cpu/merge.hpp"
+#include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/product.hpp"
 #include "kernels/with_type.hpp"
 
@@ -93,6 +94,7 @@ class cpu_backend final : public backend {
   void release(event_id event) override { events_.erase(event); }
 
   void forward(stream_id stream, const forward_arguments& arguments) override;
+  void forward_each(stream_id stream, std::span<const forward_arguments> blocks) override;
   void backward(stream_id stream, const backward_arguments& arguments) override;
   void merge(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& lse, const device_tensor& part,
@@ -133,30 +135,40 @@ class cpu_backend final : public backend {
   std::vector<std::unique_ptr<cpu::stream>> streams_;
 };
 
+void run_forward(const forward_arguments& a, int threads) {
+  const auto run = [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
+    attention_forward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
+                      typed<const T>(a.value), typed<R>(a.output), typed<float>(a.lse), threads);
+  };
+  a.query.type == data_type::fp8 ? with_fp8_result_type(a.output.type, run)
+                                 : with_result_type(a.query.type, a.output.type, run);
+}
+
 void cpu_backend::forward(stream_id stream, const forward_arguments& arguments) {
   check(arguments);
-  call(stream, [a = arguments, threads = options_.threads] {
-    const auto run = [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
-      attention_forward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
-                        typed<const T>(a.value), typed<R>(a.output), typed<float>(a.lse), threads);
-    };
-    a.query.type == data_type::fp8 ? with_fp8_result_type(a.output.type, run)
-                                   : with_result_type(a.query.type, a.output.type, run);
+  call(stream, [a = arguments, threads = options_.threads] { run_forward(a, threads); });
+}
+
+void cpu_backend::forward_each(stream_id stream, std::span<const forward_arguments> blocks) {
+  for (const auto& one : blocks) check(one);
+  call(stream, [all = std::vector(blocks.begin(), blocks.end()), threads = options_.threads] {
+    parallel_for(std::ssize(all), threads,
+                 [&](std::int64_t i) { run_forward(all[static_cast<std::size_t>(i)], 1); });
   });
 }
 
 void cpu_backend::backward(stream_id stream, const backward_arguments& arguments) {
   check(arguments);
   call(stream, [a = arguments, threads = options_.threads] {
-    with_result_type(a.query.type, a.query_gradient.type,
-                     [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
-                       attention_backward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
-                                          typed<const T>(a.value),
-                                          typed<const T>(a.output_gradient),
-                                          typed<const float>(a.lse), typed<const float>(a.delta),
-                                          typed<R>(a.query_gradient), typed<R>(a.key_gradient),
-                                          typed<R>(a.value_gradient), threads);
-                     });
+    const auto run = [&]<typename T, typename R>(std::type_identity<T>, std::type_identity<R>) {
+      attention_backward(a.shape, typed<const T>(a.query), typed<const T>(a.key),
+                         typed<const T>(a.value), typed<const gradient_of<T>>(a.output_gradient),
+                         typed<const float>(a.lse), typed<const float>(a.delta),
+                         typed<R>(a.query_gradient), typed<R>(a.key_gradient),
+                         typed<R>(a.value_gradient), threads);
+    };
+    a.query.type == data_type::fp8 ? with_fp8_result_type(a.query_gradient.type, run)
+                                   : with_result_type(a.query.type, a.query_gradient.type, run);
   });
 }
 

@@ -165,11 +165,6 @@ void check(const attention& a, pass_kind pass) {
     throw input_error(asked("pass"), std::string(name_of(pass)),
                       "expected forward with latent: projections are absorbed to decode");
   }
-  if (a.dtype == data_type::fp8 && pass != pass_kind::forward) {
-    throw input_error(asked("pass"), std::string(name_of(pass)),
-                      "expected forward with fp8: backward is computed in bf16, which is a "
-                      "question of its own");
-  }
   if (a.prefix == 0 || pass == pass_kind::forward) return;
   throw input_error(asked("pass"), std::string(name_of(pass)),
                     "expected forward: the tokens of a cached prefix have no gradients");

@@ -12,7 +12,7 @@
 namespace attnsim {
 
 enum class mask_kind { full, causal };
-/// fp8: queries, keys, values and probabilities in e4m3 (kernels/float8.hpp), all else in bf16.
+/// fp8: queries, keys, values and probabilities in e4m3 (kernels/float8.hpp), backward what products read; all else in bf16.
 enum class data_type { bf16, fp16, fp32, fp8 };
 /// Queries and what is laid out as they are (outputs, row statistics), or keys and values.
 enum class token_side { queries, keys };
@@ -85,8 +85,7 @@ bool is_countable(const attention&);
 /// the latter with a full mask.
 void check(const attention&);
 
-/// Cached tokens have no gradients, nor has absorbed latent attention, and fp8 is forward only: throws input_error for any other
-/// pass.
+/// Cached tokens have no gradients, nor has absorbed latent attention: throws input_error for any other pass.
 void check(const attention&, pass_kind);
 
 std::string_view name_of(mask_kind);

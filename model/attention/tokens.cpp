@@ -563,6 +563,16 @@ attention without_window(attention a) {
   return a;
 }
 
+/// The calls for first tokens of a document that begins at `begin`, behind the window.
+void append_kept(std::vector<tile>& tiles, std::span<const placed_range> queries,
+                 std::span<const placed_range> keys, const attention& a, bool staircase,
+                 std::int64_t begin) {
+  const auto behind = without_window(a);
+  each_kept_pair(queries, keys, a, begin, [&](const kept_pair& pair) {
+    append_tiles(tiles, pair.queries, pair.keys, behind, staircase);
+  });
+}
+
 /// The calls for the ranges of one document, which begins at `begin`.
 void append_document(std::vector<tile>& all, std::span<const placed_range> queries,
                      std::span<const placed_range> keys, const attention& a, bool staircase,
@@ -577,12 +587,7 @@ void append_document(std::vector<tile>& all, std::span<const placed_range> queri
     }
   }
   auto tiles = std::move(rows).take();
-  if (a.kept_first > 0) {
-    const auto behind = without_window(a);
-    each_kept_pair(queries, keys, a, document.begin, [&](const kept_pair& pair) {
-      append_tiles(tiles, pair.queries, pair.keys, behind, staircase);
-    });
-  }
+  if (a.kept_first > 0) append_kept(tiles, queries, keys, a, staircase, document.begin);
   mark_accumulation(tiles, held);
   for (auto& t : tiles) {
     t.times = document.times;
@@ -817,6 +822,15 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
                                bool staircase) {
   return kernel_tiles(queries, keys, a, staircase,
                       shared_documents(queries, keys, document_bounds(a)));
+}
+
+std::vector<tile> kept_tiles(const token_set& queries, const token_set& keys, const attention& a,
+                             bool staircase, held_results held) {
+  const std::vector<token_document> whole{{0, document_bounds(a).back()}};
+  std::vector<tile> all;
+  append_kept(all, placed(queries, whole), placed(keys, whole), a, staircase, 0);
+  mark_accumulation(all, held);
+  return all;
 }
 
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention& a) {

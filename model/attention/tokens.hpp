@@ -121,6 +121,9 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
 /// The same in all documents.
 std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, const attention&,
                                bool staircase);
+/// Of them those of first tokens that a window keeps, where the sequence is one document.
+std::vector<tile> kept_tiles(const token_set& queries, const token_set& keys, const attention&,
+                             bool staircase, held_results = {});
 
 /// Number of (query, key) pairs that are visible: the exact work.
 std::int64_t visible_pairs(const token_set& queries, const token_set& keys, const attention&);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -433,7 +434,7 @@ double decoding_blocks(const key_split& law, const kernel_call& call) {
 
 /// Keys that a row sees, on average.
 double mean_columns(const kernel_call& call) {
-  return static_cast<double>(call.pairs) / static_cast<double>(call.rows);
+  return call.all_pairs() / static_cast<double>(call.batch * call.rows);
 }
 
 double splits_of(const device_profile& device, const key_split& law, const kernel_call& call) {
@@ -460,8 +461,30 @@ seconds split_time(const device_profile& device, const kernel_profile& kernel,
          seconds(2 * partial / (device.memory_efficiency * bytes_per_s));
 }
 
+/// Nobody has published rates of backward passes in fp8: they are taken to be as much faster than in 16 bits as forward is. None
+/// where these are not measured.
+std::optional<double> gain_of_fp8(const device_profile& device, const kernel_profile* kernel,
+                                  data_type dtype, pass_kind pass) {
+  if (!kernel || dtype != data_type::fp8 || pass != pass_kind::backward) return {};
+  const auto measured = [&](data_type type, pass_kind of) {
+    return is_measured(*kernel, {.pass = of, .dtype = type});
+  };
+  const bool has_law = law_for(*kernel, {.pass = pass}, mask_kind::full) != nullptr;
+  if (measured(dtype, pass) || !measured(dtype, pass_kind::forward) ||
+      !(has_law || measured(data_type::bf16, pass)))
+    return {};
+  return highest_rate(device, kernel, dtype, pass_kind::forward) /
+         highest_rate(device, kernel, data_type::bf16, pass_kind::forward);
+}
+
 seconds busy_time(const device_profile& device, const kernel_profile* kernel,
                   const kernel_call& call, run_start start) {
+  if (const auto gain = gain_of_fp8(device, kernel, call.dtype, call.pass)) {
+    auto half = call;
+    half.dtype = data_type::bf16;
+    return std::max(operations(call) / device.peak(call.dtype),
+                    busy_time(device, kernel, half, start) / *gain);
+  }
   const bool has_law = kernel && law_for(*kernel, call, mask_kind::full);
   if (!has_law && !(kernel && is_measured(*kernel, call))) return roofline_time(device, call);
   const auto warm =
@@ -504,7 +527,7 @@ double mean_head_dim(const kernel_call& call) {
 
 flop_count operations(const kernel_call& call) {
   return flop_count(operations_a_pair(call.pass, call.head_dim, call.value_dim()) *
-                    static_cast<double>(call.batch * call.heads) * static_cast<double>(call.pairs));
+                    static_cast<double>(call.heads) * call.all_pairs());
 }
 
 double key_splits(const device_profile& device, const kernel_profile* kernel,
@@ -552,6 +575,10 @@ bool is_read_for(const Measured& one, const std::vector<Measured>& all, double h
 flop_rate highest_rate(const device_profile& device, const kernel_profile* kernel, data_type dtype,
                        pass_kind pass, double head_dim) {
   if (!kernel || dtype == data_type::fp32) return highest_rate(device, kernel, dtype, pass);
+  if (const auto gain = gain_of_fp8(device, kernel, dtype, pass)) {
+    return std::min(device.peak(dtype),
+                    highest_rate(device, kernel, data_type::bf16, pass, head_dim) * *gain);
+  }
   auto near = *kernel;
   const auto& tables = kernel->tables_of(dtype);
   std::erase_if(dtype == data_type::fp8 ? near.fp8.tables : near.tables,
@@ -563,6 +590,10 @@ flop_rate highest_rate(const device_profile& device, const kernel_profile* kerne
 
 flop_rate highest_rate(const device_profile& device, const kernel_profile* kernel, data_type dtype,
                        pass_kind pass) {
+  if (const auto gain = gain_of_fp8(device, kernel, dtype, pass)) {
+    return std::min(device.peak(dtype),
+                    highest_rate(device, kernel, data_type::bf16, pass) * *gain);
+  }
   flop_rate measured;
   if (kernel && dtype != data_type::fp32) {
     for (const auto& table : kernel->tables_of(dtype)) {

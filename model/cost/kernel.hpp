@@ -38,7 +38,8 @@
 // grows with rows, columns, pairs and heads: combining is charged to calls that need no split, too.
 //
 // Where a device has no table for the pass, and for fp32, a roofline stands in: the larger of
-// operations / (roofline_efficiency x peak) and bytes / memory bandwidth.
+// operations / (roofline_efficiency x peak) and bytes / memory bandwidth. Of backward passes in fp8, of which no rates are known, the
+// time of 16 bits divided by how much faster the kernel's forward pass is at most.
 #pragma once
 
 #include "model/cluster/device.hpp"
@@ -57,11 +58,17 @@ struct kernel_call {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t pairs = 0;  ///< visible (row, column) pairs; rows x cols when nothing is masked
+  /// Of all sequences of the batch where their lengths differ and cols and pairs are means, rounded up. 0: batch x pairs.
+  std::int64_t pairs_of_batch = 0;
   data_type dtype = data_type::bf16;
 
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   /// Of a token's key and value of a head.
   std::int64_t stored_dims() const { return head_dim + (latent ? 0 : value_dim()); }
+  double all_pairs() const {
+    return pairs_of_batch > 0 ? static_cast<double>(pairs_of_batch)
+                              : static_cast<double>(batch) * static_cast<double>(pairs);
+  }
 };
 
 /// Of one visible pair of one head. `pass` is forward or backward.

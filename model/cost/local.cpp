@@ -21,7 +21,7 @@ cost_form form_of(const schedule& s, const operation& op) {
       const auto& b = s.buffer_of(o);
       const int kind = static_cast<int>(o.what) * 4 + static_cast<int>(b.heads);
       const int format = static_cast<int>(b.format) * 2 + (o.at.ascending ? 1 : 0);
-      sizes.emplace_back(kind * 16 + (b.tail ? 8 : 0) + format, s.slot_count(o));
+      sizes.emplace_back(kind * 32 + (b.kept ? 16 : b.tail ? 8 : 0) + format, s.slot_count(o));
     }
   }
   return {op.kind, std::move(sizes), op.reads.size()};
@@ -49,7 +49,7 @@ void set_to_mean_loop(kernel_call& call, const std::vector<tile>& tiles) {
   loop = (area + parallel - 1) / parallel;
 }
 
-/// One call of a batch whose sequences have different lengths: all of them with as many keys as they have on average.
+/// One call of a batch whose sequences have different lengths: of all their keys, which it splits as if all were of the mean length.
 void set_to_mean_request(kernel_call& call, const std::vector<tile>& tiles) {
   std::int64_t requests = 0, latest = -1;
   call.rows = call.cols = call.pairs = 0;
@@ -61,6 +61,7 @@ void set_to_mean_request(kernel_call& call, const std::vector<tile>& tiles) {
     call.pairs += t.times * t.pairs();
   }
   call.batch = requests;
+  call.pairs_of_batch = call.pairs;
   call.cols = (call.cols + requests - 1) / requests;
   call.pairs = std::min((call.pairs + requests - 1) / requests, call.rows * call.cols);
 }

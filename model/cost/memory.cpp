@@ -30,6 +30,7 @@ byte_count kept(const workload& w, tensor what) {
 memory_use peak_memory(const workload& w) {
   const auto& s = w.program();
   memory_use use{.cache = kept(w, tensor::k) + kept(w, tensor::v), .scratch = w.scratch_bytes()};
+  if (use.cache == byte_count()) use.cache = kept(w, tensor::latent);
   constexpr auto never = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> first(s.buffers.size(), never), last(s.buffers.size(), 0);
   for (std::size_t i = 0; i < s.program.size(); ++i) {

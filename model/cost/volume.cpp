@@ -23,6 +23,9 @@ struct chunk_sizes {
   std::int64_t of_halo(tensor t, precision format = precision::wire) const {
     return before * token_bytes(problem, t, format, heads);
   }
+  std::int64_t of_kept(tensor t, precision format = precision::wire) const {
+    return problem.kept_first * token_bytes(problem, t, format, heads);
+  }
 };
 
 /// The largest of any rank, as buffers have room for it.
@@ -40,12 +43,16 @@ chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass
   const auto halo_keys = s.keys_sent == key_form::latent
                              ? chunk.of_halo(tensor::latent)
                              : chunk.of_halo(tensor::k) + chunk.of_halo(tensor::v);
+  const auto kept_keys = s.keys_sent == key_form::latent
+                             ? chunk.of_kept(tensor::latent)
+                             : chunk.of_kept(tensor::k) + chunk.of_kept(tensor::v);
   if (pass == pass_kind::forward) {
     return {.queries = chunk.of(tensor::q),
             .keys = keys,
             .row_results = chunk.of(tensor::o, s.partials) + chunk.of(tensor::lse),
             .statistics = chunk.of(tensor::lse),
-            .halo_keys = halo_keys};
+            .halo_keys = halo_keys,
+            .kept_keys = kept_keys};
   }
   return {.queries = chunk.of(tensor::q) + chunk.of(tensor::d_o) + chunk.of(tensor::lse) +
                      chunk.of(tensor::delta),
@@ -54,16 +61,20 @@ chunk_bytes bytes_of(const chunk_sizes& chunk, const strategy& s, pass_kind pass
           .key_results = chunk.of(tensor::d_k, s.gradients) + chunk.of(tensor::d_v, s.gradients),
           .halo_keys = halo_keys,
           .halo_results =
-              chunk.of_halo(tensor::d_k, s.gradients) + chunk.of_halo(tensor::d_v, s.gradients)};
+              chunk.of_halo(tensor::d_k, s.gradients) + chunk.of_halo(tensor::d_v, s.gradients),
+          .kept_keys = kept_keys,
+          .kept_results =
+              chunk.of_kept(tensor::d_k, s.gradients) + chunk.of_kept(tensor::d_v, s.gradients)};
 }
 
 /// Forward q, k, v and o, backward d_o, d_q, d_k and d_v: all but the own share of a group's. A cached prefix stays.
 std::int64_t exchanged(chunk_sizes chunk, const strategy& s, pass_kind pass) {
   chunk.keys -= chunk.problem.prefix / (std::int64_t{s.rows} * s.cols);
-  const bool forward = pass == pass_kind::forward;
-  const auto all = chunk.of(forward ? tensor::q : tensor::d_q) + chunk.of(tensor::o) +
-                   chunk.of(forward ? tensor::k : tensor::d_k) +
-                   chunk.of(forward ? tensor::v : tensor::d_v);
+  const bool forward = pass == pass_kind::forward, latents = s.keys_sent == key_form::latent;
+  const auto keys = latents ? chunk.of(tensor::latent)
+                            : chunk.of(forward ? tensor::k : tensor::d_k) +
+                                  chunk.of(forward ? tensor::v : tensor::d_v);
+  const auto all = chunk.of(forward ? tensor::q : tensor::d_q) + chunk.of(tensor::o) + keys;
   return all / s.ulysses * (s.ulysses - 1);
 }
 

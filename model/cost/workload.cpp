@@ -53,8 +53,9 @@ void require_parts(const attention& a, const schedule& s) {
 
 data_type number_type(const attention& a, tensor t, precision format) {
   if (format == precision::fp32 || is_statistic(t)) return data_type::fp32;
-  if (!is_input(t)) return result_type(a.dtype);
-  return format == precision::wire ? a.wire_dtype.value_or(a.dtype) : a.dtype;
+  const bool travels = format == precision::wire;
+  if (!is_input(t) && !(travels && t == tensor::latent)) return result_type(a.dtype);
+  return travels ? a.wire_dtype.value_or(a.dtype) : a.dtype;
 }
 
 std::int64_t head_elements(const attention& a, tensor t) {
@@ -214,6 +215,7 @@ std::int64_t workload::tail_tokens() const {
 
 std::int64_t workload::slot_tokens(const buffer& b) const {
   if (b.tail) return tail_tokens();
+  if (b.kept) return attention_.kept_first;
   if (is_parameter(b.what)) return 1;
   return chunk_tokens(side_of(b.what)) * schedule_->chunks_in_slot(b.heads) +
          (is_key_side(b.what) ? cached_tokens(b.heads) : 0);
@@ -232,9 +234,10 @@ operands workload::caches() const {
   operands all;
   if (attention_.prefix == 0 || !exchanges_heads()) return all;
   for (const auto& op : schedule_->program) {
+    if (!is_communication(op.kind) || op.axes != schedule_->head_axis) continue;
     for (const auto& o : op.writes) {
       const bool share = schedule_->buffer_of(o).heads == head_form::share;
-      if (op.kind == op_kind::all_to_all && share && is_key_side(o.what)) all.push_back(o);
+      if (share && is_key_side(o.what)) all.push_back(o);
     }
   }
   return all;
@@ -282,6 +285,7 @@ token_set workload::tokens(const attention& a, int rank, const operand& o) const
     auto part = form == head_form::share ? tokens_of_slot(a, side, chunk / parts)
                                          : tokens_of_chunk(a, side, chunk);
     if (schedule_->buffer_of(o).tail) part = slice(part, size(part) - tail_tokens(), tail_tokens());
+    if (schedule_->buffer_of(o).kept) part = slice(part, 0, attention_.kept_first);
     all.insert(all.end(), part.begin(), part.end());
   }
   return o.at.ascending ? ascending(all) : all;
@@ -346,7 +350,13 @@ std::vector<tile> workload::tiles_of(const operation& op, const token_set& queri
   const bool forward = op.kind == op_kind::attention;
   const held_results held{.rows = contains(op.reads, forward ? tensor::o : tensor::d_q),
                           .cols = !forward && contains(op.reads, tensor::d_k)};
-  return kernel_tiles(queries, keys, attention_, staircase_, documents, held);
+  if (!schedule_->keeps_apart)
+    return kernel_tiles(queries, keys, attention_, staircase_, documents, held);
+  if (schedule_->buffer_of(find(op.reads, tensor::k)).kept)
+    return kept_tiles(queries, keys, attention_, staircase_, held);
+  auto in_window = attention_;
+  in_window.kept_first = 0;
+  return kernel_tiles(queries, keys, in_window, staircase_, documents, held);
 }
 
 /// A request's queries come after its own prefix, its keys are those of the rank's that are in it.
@@ -562,7 +572,8 @@ byte_count workload::scratch_bytes() const {
         if (std::exchange(seen[variant], true)) continue;
       }
       for (const auto& t : counted_tiles(op, rank)) {
-        const auto as_called = attention_.documents.empty() ? t : with_all_tokens(op, t);
+        const bool one_call = !attention_.documents.empty() || !attention_.prefixes.empty();
+        const auto as_called = one_call ? with_all_tokens(op, t) : t;
         largest = std::max(largest, scratch_bytes(op, as_called));
       }
     }

@@ -30,7 +30,8 @@ struct memory_calls {
   friend bool operator==(const memory_calls&, const memory_calls&) = default;
 };
 
-/// Of a tensor's numbers in a format: queries, keys and values have the attention's type, other tensors that of its results.
+/// Of a tensor's numbers in a format: queries, keys and values have the attention's type, other tensors that of its results; between
+/// ranks queries, keys, values and latents that of the wire.
 data_type number_type(const attention&, tensor, precision);
 
 /// Elements of a head of a token.

@@ -58,7 +58,8 @@ class copying {
 
   bool is_copied_after(std::size_t i) const {
     const auto& op = program_[i];
-    if (op.kind == op_kind::all_gather) return wanted_.gathered && !will_be_copied(i);
+    if (op.kind == op_kind::all_gather)
+      return wanted_.gathered && op.axes != s_.head_axis && !will_be_copied(i);
     return copies_received_ && exchanges_heads(op) && holds_shares(op.writes) &&
            !(has_prefix_ && contains(op.writes, tensor::k));
   }

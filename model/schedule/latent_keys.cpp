@@ -15,10 +15,12 @@ bool is_expanded(tensor t) {
 /// Writes a program anew, with latents in the place of keys and values that move.
 class with_latents {
  public:
-  explicit with_latents(schedule s) : s_(std::move(s)), starts_with_(inputs_of(s_)) {
+  with_latents(schedule s, key_form sent, own_keys own)
+      : s_(std::move(s)), starts_with_(inputs_of(s_)), own_(own) {
     program_ = std::move(s_.program);
     s_.program.clear();
-    find_moved();
+    moved_.resize(s_.buffers.size());
+    if (sent == key_form::latent) find_moved();
   }
 
   schedule run() {
@@ -29,10 +31,13 @@ class with_latents {
         for (const auto& o : op.writes) expanded_.remove(s_, o);
         if (moves_keys(op)) {
           for (auto* list : {&op.reads, &op.writes}) move_latents(*list);
+        } else if (contains(op.reads, tensor::k)) {
+          expand_for(op);
         }
       }
       if (!op.reads.empty()) s_.program.push_back(std::move(op));
     }
+    if (own_ == own_keys::latents) keep_latents_only();
     derive_needs(s_);
     return std::move(s_);
   }
@@ -47,7 +52,7 @@ class with_latents {
 
   /// Keys and values that come from elsewhere, and what is copied to be sent or of what came.
   void find_moved() {
-    moved_.resize(s_.buffers.size());
+    sends_latents_ = true;
     for (bool grows = true; grows;) {
       grows = false;
       for (const auto& op : program_) {
@@ -65,8 +70,9 @@ class with_latents {
 
   bool moves_keys(const operation& op) const {
     const auto moved = [&](const operand& o) { return is_expanded(o.what) && is_moved(o); };
-    return is_communication(op.kind) || std::any_of(op.reads.begin(), op.reads.end(), moved) ||
-           std::any_of(op.writes.begin(), op.writes.end(), moved);
+    return sends_latents_ &&
+           (is_communication(op.kind) || std::any_of(op.reads.begin(), op.reads.end(), moved) ||
+            std::any_of(op.writes.begin(), op.writes.end(), moved));
   }
 
   void move_latents(operands& list) {
@@ -98,17 +104,29 @@ class with_latents {
     return {.buffer = expansion_, .what = tensor::expansion};
   }
 
-  void expand_for(const operation& kernel) {
-    const auto& k = find(kernel.reads, tensor::k);
-    if (!is_moved(k) || expanded_.has(s_, k)) return;
+  bool has_latents(const operand& o) const {
+    return is_moved(o) || (own_ == own_keys::latents && is_home(o));
+  }
+
+  void expand_for(const operation& reader) {
+    const auto& k = find(reader.reads, tensor::k);
+    if (!has_latents(k) || expanded_.has(s_, k)) return;
     s_.program.push_back({.kind = op_kind::expand,
                           .reads = {latent_of(k), expansion()},
-                          .writes = {k, find(kernel.reads, tensor::v)}});
+                          .writes = {k, find(reader.reads, tensor::v)}});
     expanded_.add(s_, k);
+  }
+
+  void keep_latents_only() {
+    for (const auto& o : starts_with_) {
+      if (is_expanded(o.what)) s_.buffers[static_cast<std::size_t>(o.buffer)].resident = false;
+    }
   }
 
   schedule s_;
   operands starts_with_;
+  own_keys own_;
+  bool sends_latents_ = false;
   std::vector<operation> program_;
   std::vector<bool> moved_;     ///< by buffer
   std::map<int, int> latents_;  ///< by the buffer of their keys
@@ -118,8 +136,8 @@ class with_latents {
 
 }  // namespace
 
-schedule with_latent_keys(schedule s) {
-  return with_latents(std::move(s)).run();
+schedule with_latent_keys(schedule s, key_form sent, own_keys own) {
+  return with_latents(std::move(s), sent, own).run();
 }
 
 }  // namespace attnsim

@@ -6,14 +6,23 @@
 // operations that move keys and values move latents; and before a kernel reads keys and values that came from elsewhere they are
 // expanded, a matrix product of
 //   batch x tokens  x  latent rank  x  K/V heads x (head_dim - rotary + v_head_dim)
-// (arXiv 2412.19437, eq. 1 to 5). Ranks that share heads by tensor parallelism expand those of their heads.
+// (arXiv 2412.19437, eq. 1 to 5). Ranks that share heads by tensor parallelism or an exchange expand those of their heads.
+//
+// A cache holds latents only, so where there is a cached prefix a rank's own keys and values are expanded too, whatever travels:
+// those of the cached tokens, and with them those of its new ones. Through an exchange of heads latents are gathered by all ranks of
+// the group, which then have nothing but latents.
 #pragma once
 
-#include "model/schedule/schedule.hpp"
+#include "model/schedule/strategy.hpp"
 
 namespace attnsim {
 
-/// Forward schedules without an exchange of heads.
-schedule with_latent_keys(schedule);
+enum class own_keys {
+  made,     ///< by the layer
+  latents,  ///< to be expanded as others are
+};
+
+/// Forward schedules before an exchange of heads is written around them (head_exchange.cpp).
+schedule with_latent_keys(schedule, key_form sent, own_keys);
 
 }  // namespace attnsim

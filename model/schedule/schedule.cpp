@@ -109,12 +109,15 @@ void share_buffers(schedule& s) {
       ending[life.last].push_back(static_cast<int>(b));
     }
   }
-  using form = std::tuple<tensor, precision, axis_set, head_form, bool>;
+  using form = std::tuple<tensor, precision, axis_set, head_form, bool, bool>;
   std::map<form, std::vector<int>> free;  // oldest first
+  const auto form_of = [](const buffer& b) {
+    return form{b.what, b.format, b.slots, b.heads, b.tail, b.kept};
+  };
   for (std::size_t i = 0; i < s.program.size(); ++i) {
     for (const int b : starting[i]) {
       const auto& wanted = s.buffers[static_cast<std::size_t>(b)];
-      auto& available = free[{wanted.what, wanted.format, wanted.slots, wanted.heads, wanted.tail}];
+      auto& available = free[form_of(wanted)];
       auto& name = renamed[static_cast<std::size_t>(b)];
       if (available.empty()) {
         name = static_cast<int>(kept.size());
@@ -126,8 +129,7 @@ void share_buffers(schedule& s) {
     }
     for (const int b : ending[i]) {
       const auto& done = s.buffers[static_cast<std::size_t>(b)];
-      free[{done.what, done.format, done.slots, done.heads, done.tail}].push_back(
-          renamed[static_cast<std::size_t>(b)]);
+      free[form_of(done)].push_back(renamed[static_cast<std::size_t>(b)]);
     }
   }
   s.buffers = std::move(kept);
@@ -273,6 +275,11 @@ operands schedule_builder::chunk(const std::vector<tensor>& list, position at, p
 
 operands schedule_builder::tails(const operands& chunks) {
   for (const auto& o : chunks) result_.buffers[static_cast<std::size_t>(o.buffer)].tail = true;
+  return chunks;
+}
+
+operands schedule_builder::kept(const operands& chunks) {
+  for (const auto& o : chunks) result_.buffers[static_cast<std::size_t>(o.buffer)].kept = true;
   return chunks;
 }
 

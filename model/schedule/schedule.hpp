@@ -96,6 +96,7 @@ struct buffer {
   head_form heads = head_form::all;
   bool tail =
       false;  ///< of the furthest chunk that a window reaches, its last tokens (attention/halo.hpp)
+  bool kept = false;  ///< of each chunk as many first tokens as a window keeps of the sequence's
 };
 
 /// Where an operation's data is, and what it is: either all slots of a buffer (at.gathered says so), or `slots` slots
@@ -162,6 +163,8 @@ struct schedule {
   bool whole_queries = false;
   /// How many chunks before its own the queries of a chunk see, through a window; none: all chunks.
   std::optional<int> window_reach;
+  /// First tokens that a window keeps are attended to by operations of their own, on buffers of first tokens.
+  bool keeps_apart = false;
   axis_set head_axis =
       0;  ///< along it all-to-alls exchange tokens for heads; with whole queries, partial results of heads
   int tensor_parallel = 1;  ///< extent of the last axis if not 1: same tokens, each rank its heads
@@ -216,6 +219,7 @@ class schedule_builder {
   /// Ranks along `axis` share out the heads of all queries.
   void use_whole_queries(axis_set axis);
   void use_window_reach(int chunks) { result_.window_reach = chunks; }
+  void keep_apart() { result_.keeps_apart = true; }
 
   /// The rank's own shard of each tensor.
   operands own(const std::vector<tensor>&, precision = precision::storage, position at = {},
@@ -225,6 +229,8 @@ class schedule_builder {
                  head_form = head_form::all);
   /// The same operands, whose buffers hold only the last tokens of their chunks.
   operands tails(const operands&);
+  /// The same, which hold only as many first tokens as a window keeps.
+  operands kept(const operands&);
   /// A buffer with one slot per coordinate along `axes` for each tensor: the chunks of a whole row or column, in order
   /// of their coordinate, as collectives leave them.
   operands gathered(const std::vector<tensor>&, axis_set axes, position at = {},

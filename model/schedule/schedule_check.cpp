@@ -21,9 +21,11 @@ struct content {
   int part = 0;            ///< of the heads, of the schedule's parts
   bool ascending = false;
   std::vector<bool> summed;
-  bool weighed = false;  ///< for a sum, not for a merge
-  bool tail = false;     ///< its last tokens only
-  int sinks = 0;         ///< parts of them that are in it
+  bool weighed = false;   ///< for a sum, not for a merge
+  bool tail = false;      ///< its last tokens only
+  bool first = false;     ///< its first tokens only
+  bool has_kept = false;  ///< first tokens that a window keeps are in it
+  int sinks = 0;          ///< parts of them that are in it
 };
 
 using contents = std::vector<content>;
@@ -71,13 +73,15 @@ class named_execution {
                         .part = o.part,
                         .ascending = o.at.ascending,
                         .summed = {},
-                        .tail = s_.buffer_of(o).tail});
+                        .tail = s_.buffer_of(o).tail,
+                        .first = s_.buffer_of(o).kept});
     }
     return result;
   }
 
   /// The share of an operand's i-th chunk.
   int share_of(int rank, const operand& o, std::size_t i) const {
+    if (o.what == tensor::latent) return all_shares;
     switch (s_.buffer_of(o).heads) {
       case head_form::all:
         return all_shares;
@@ -111,7 +115,7 @@ class named_execution {
         fail(rank, fmt::format("gets heads of another share of {}", name_of(o.what)));
       if (list[i].part != o.part)
         fail(rank, fmt::format("gets another part of the heads of {}", name_of(o.what)));
-      if (list[i].tail != s_.buffer_of(o).tail)
+      if (list[i].tail != s_.buffer_of(o).tail || list[i].first != s_.buffer_of(o).kept)
         fail(rank, fmt::format("gets another part of a chunk of {}", name_of(o.what)));
       if (list[i].chunk != expected[i]) {
         fail(rank, fmt::format("gets chunk {} of {}, expects {}", list[i].chunk, name_of(o.what),
@@ -193,9 +197,16 @@ class named_execution {
     const auto rows = set_of(s_.chunks(rank, find(op.reads, tensor::q)));
     const auto cols = set_of(s_.chunks(rank, find(op.reads, tensor::k)));
     if (s_.buffer_of(find(op.reads, tensor::k)).tail) require_furthest(op, rank);
+    const bool kept = s_.buffer_of(find(op.reads, tensor::k)).kept;
     for (const auto& o : op.writes) {
       auto sums = contains(op.reads, o.what) ? get(rank, o) : inputs(rank, o);
-      for (auto& c : sums) add(rank, c.summed, is_key_side(o.what) ? rows : cols);
+      for (auto& c : sums) {
+        if (kept && !is_key_side(o.what)) {
+          if (std::exchange(c.has_kept, true)) fail(rank, "counts kept tokens twice");
+        } else {
+          add(rank, c.summed, is_key_side(o.what) ? rows : cols);
+        }
+      }
       put(rank, o, sums);
     }
   }
@@ -220,11 +231,23 @@ class named_execution {
           if (parts[i].chunk != sum.chunk) fail(rank, "adds different chunks");
           if (parts[i].weighed) fail(rank, "merges a part that is weighed for a sum");
           sum.sinks += parts[i].sinks;
+          if (parts[i].first && !sum.first) {
+            add_kept(rank, sum, parts[i]);
+            continue;
+          }
+          sum.has_kept = sum.has_kept || parts[i].has_kept;
           add(rank, sum.summed, parts[i].summed);
         }
       }
       put(rank, into, sums);
     }
+  }
+
+  /// Gradients of first tokens, to which all queries have come.
+  void add_kept(int rank, content& sum, const content& part) const {
+    if (std::count(part.summed.begin(), part.summed.end(), true) != s_.chunk_total())
+      fail(rank, "adds gradients of first tokens of some ranks only");
+    if (std::exchange(sum.has_kept, true)) fail(rank, "counts kept tokens twice");
   }
 
   /// In parts of all ranks along the operation's axes.
@@ -276,6 +299,7 @@ class named_execution {
         wanted.summed = found_in(source, wanted, rank);
         wanted.weighed = source.front().weighed;
         wanted.sinks = source.front().sinks;
+        wanted.has_kept = source.front().has_kept;
         moved.push_back(wanted);
       }
       put(rank, into, moved);
@@ -289,7 +313,9 @@ class named_execution {
     for (const auto& c : source) {
       const bool fits =
           wanted.share == all_shares || c.share == all_shares || c.share == wanted.share;
-      if (c.chunk != wanted.chunk || !fits || (c.tail && !wanted.tail)) continue;
+      if (c.chunk != wanted.chunk || !fits || (c.tail && !wanted.tail) ||
+          (c.first && !wanted.first))
+        continue;
       if (shares++ == 0) summed = c.summed;
       for (std::size_t i = 0; i < summed.size(); ++i) summed[i] = summed[i] && c.summed.at(i);
     }
@@ -377,7 +403,8 @@ class named_execution {
       const bool share = s_.buffer_of(o).heads == head_form::share;
       if (!share && c.chunk != s_.chunk_of(rank, side_of(o.what)))
         fail(rank, fmt::format("holds another rank's {}", what));
-      if (!is_complete(c) || c.summed.empty() || c.weighed || c.tail)
+      const bool lacks_kept = s_.keeps_apart && !c.has_kept;
+      if (!is_complete(c) || c.summed.empty() || c.weighed || c.tail || c.first || lacks_kept)
         fail(rank, fmt::format("holds an incomplete {}", what));
       if (c.sinks != (s_.pass == pass_kind::forward ? parts_of_sinks_ : 0))
         fail(rank,

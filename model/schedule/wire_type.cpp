@@ -8,11 +8,19 @@
 namespace attnsim {
 namespace {
 
+data_type wire_of(const attention& a) {
+  return a.wire_dtype.value_or(a.dtype);
+}
+
 /// Writes a program anew, with casts in it.
 class casting {
  public:
-  casting(schedule s, bool wide_at_home)
-      : s_(std::move(s)), program_(std::move(s_.program)), wide_at_home_(wide_at_home) {
+  casting(schedule s, const attention& a)
+      : s_(std::move(s)),
+        program_(std::move(s_.program)),
+        wide_at_home_(a.dtype == data_type::fp8),
+        casts_inputs_(wire_of(a) != a.dtype),
+        casts_latents_(wire_of(a) != result_type(a.dtype)) {
     s_.program.clear();
     mark_what_travels();
   }
@@ -20,7 +28,7 @@ class casting {
   schedule run() {
     for (auto& op : program_) {
       if (is_communication(op.kind)) cast_reads(op, precision::wire);
-      if (is_kernel(op.kind)) cast_reads(op, precision::storage);
+      if (is_kernel(op.kind) || op.kind == op_kind::expand) cast_reads(op, precision::storage);
       for (const auto& o : op.writes) cast_.remove(s_, o);
       s_.program.push_back(std::move(op));
     }
@@ -47,17 +55,22 @@ class casting {
     }
   }
 
+  bool is_cast(tensor t) const {
+    return t == tensor::latent ? casts_latents_ : is_input(t) && casts_inputs_;
+  }
+
+  /// Latents are at home as the layer has them.
   void mark(const operand& o, bool travels) {
-    if (!is_input(o.what)) return;
-    const bool home = is_input_of_pass(o);
-    if (home ? wide_at_home_ : travels) buffer_of(o).format = precision::wire;
+    if (!is_cast(o.what)) return;
+    const bool home = is_input_of_pass(o), wide = wide_at_home_ && is_input(o.what);
+    if (home ? wide : travels) buffer_of(o).format = precision::wire;
   }
 
   /// Lets the operation read casts of its inputs that have another format.
   void cast_reads(operation& op, precision wanted) {
     operands from, to;
     for (auto& o : op.reads) {
-      if (!is_input(o.what) || buffer_of(o).format == wanted) continue;
+      if (!is_cast(o.what) || buffer_of(o).format == wanted) continue;
       auto cast = o;
       cast.buffer = cast_of(o.buffer, wanted);
       if (!cast_.has(s_, o)) {
@@ -85,7 +98,7 @@ class casting {
 
   schedule s_;
   std::vector<operation> program_;
-  bool wide_at_home_;
+  bool wide_at_home_, casts_inputs_, casts_latents_;
   operands inputs_;
   std::map<int, int> casts_;  ///< by buffer
   slot_set cast_;             ///< whose casts are of what they hold
@@ -94,8 +107,8 @@ class casting {
 }  // namespace
 
 schedule with_wire_type(schedule s, const attention& a) {
-  if (!a.wire_dtype || *a.wire_dtype == a.dtype) return s;
-  return casting(std::move(s), a.dtype == data_type::fp8).run();
+  const bool may_differ = wire_of(a) != a.dtype || a.latent_rank > 0;
+  return may_differ ? casting(std::move(s), a).run() : s;
 }
 
 }  // namespace attnsim

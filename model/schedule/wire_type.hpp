@@ -6,7 +6,8 @@
 //   narrower in kernels    (fp8 in kernels, bf16 between ranks) ranks have the wide type; all is cast before the kernel
 //
 // Copies that a schedule makes anyway, as into the order of an all-to-all, cast on the way. Outputs and gradients travel as
-// strategy::partials and strategy::gradients say. A cache to which an exchange of heads adds is kept as it travels.
+// strategy::partials and strategy::gradients say. A cache to which an exchange of heads adds is kept as it travels. Latents
+// (latent_keys.hpp) are of the results' type at home and where they are expanded, and of the wire's between ranks.
 #pragma once
 
 #include "model/attention/attention.hpp"

@@ -398,7 +398,8 @@ TEST(question, has_a_request_for_each_cache_length) {
   EXPECT_EQ(a.prefix, 65536);
   EXPECT_EQ(a.prefixes, (std::vector<std::int64_t>{65536, 4096, 4096}));
   EXPECT_EQ(a.notes.back(),
-            "requests of several lengths: memory is counted as if all were as long as the longest");
+            "requests of several lengths: memory is counted as if all were as long as the longest; "
+            "a paged cache has 37.5 % of these tokens");
   q.batch = 2;
   EXPECT_ERROR(problem_of(q, 1), input_error,
                "cache-lengths: '3': expected one for each of 2 sequences");

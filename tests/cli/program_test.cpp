@@ -524,9 +524,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "nics.bandwidth=\"100 Gb/s\"..\"1600 Gb/s\""},
         mistake{"predict p5 --seq 128K --dtype int8", 2,
                 "--dtype: 'int8': expected one of: bf16, fp16, fp32, fp8"},
-        mistake{"predict p5 --seq 128K --dtype fp8", 2,
-                "--pass: 'both': expected forward with fp8: backward is computed in bf16, which is "
-                "a question of its own"},
         mistake{"predict p4d --seq 128K --dtype fp8 --pass forward", 3,
                 "--dtype: 'fp8': a100-sxm4-40gb has no such products; expected bf16, fp16 or fp32"},
         mistake{"predict p5 --seq 128K --wire-dtype fp32", 2,

@@ -93,6 +93,8 @@ std::vector<other_question> other_questions(int ranks) {
   latents.latent_rank = 128;
   latents.rotary = 64;
   list.push_back({.name = "latents sent", .asked = latents, .keys_sent = key_form::latent});
+  latents.prefix = 3 * each * ranks;
+  list.push_back({.name = "cached latents sent", .asked = latents, .keys_sent = key_form::latent});
   attention sinks{
       .heads = 4, .kv_heads = 2, .head_dim = 64, .sequence = each * ranks, .sinks = true};
   list.push_back({.name = "sinks", .asked = sinks, .trains = true});

@@ -38,12 +38,15 @@ TEST(check_forward, results_of_fp8_are_bf16_or_fp32) {
                                              "forward: output is fp8, expected bf16 or fp32"));
 }
 
-TEST(check_backward, is_not_in_fp8) {
+TEST(check_backward, in_fp8_has_gradients_in_bf16_or_fp32) {
+  constexpr device_tensor fp8{data_type::fp8};
   auto arguments = good_backward;
-  arguments.query = {data_type::fp8};
-  EXPECT_THAT(
-      [&] { check(arguments); },
-      ThrowsMessage<std::invalid_argument>("backward: query is fp8, expected bf16, fp16 or fp32"));
+  arguments.query = arguments.key = arguments.value = fp8;
+  arguments.output_gradient = bf16;
+  EXPECT_NO_THROW(check(arguments));
+  arguments.output_gradient = fp8;
+  EXPECT_THAT([&] { check(arguments); }, ThrowsMessage<std::invalid_argument>(
+                                             "backward: output_gradient is fp8, expected bf16"));
 }
 
 TEST(check_forward, names_the_argument_of_another_type) {

@@ -83,6 +83,38 @@ TEST(cpu_attention_in_fp8, rounds_probabilities_and_nothing_else) {
   }
 }
 
+/// Backward: output gradients, probabilities and dS rounded. Three roundings at most reach a gradient.
+TEST(cpu_attention_in_fp8, rounds_what_products_of_gradients_read) {
+  test::random_source random(5);
+  for (int i = 0; i < 40; ++i) {
+    auto shape = test::random_block(random, 120);
+    SCOPED_TRACE(test::describe(shape));
+    const auto query = test::random_tensor<e4m3>(test::query_shape(shape), random);
+    const auto key = test::random_tensor<e4m3>(test::key_shape(shape), random);
+    const auto value = test::random_tensor<e4m3>(test::value_shape(shape), random);
+    const auto output_gradient = test::random_tensor<bf16>(test::output_shape(shape), random);
+    auto output = test::random_tensor<bf16>(test::output_shape(shape), random);
+    auto lse = test::random_tensor<float>(test::row_shape(shape), random);
+    auto delta = lse;
+    auto query_gradient = test::random_tensor<float>(test::query_shape(shape), random);
+    auto key_gradient = test::random_tensor<float>(test::key_shape(shape), random);
+    auto value_gradient = test::random_tensor<float>(test::value_shape(shape), random);
+    attention_forward(shape, query.read(), key.read(), value.read(), output.view(), lse.view(), 1);
+    attention_delta(test::output_shape(shape), output.read(), output_gradient.read(), delta.view());
+    attention_backward(shape, query.read(), key.read(), value.read(), output_gradient.read(),
+                       lse.read(), delta.read(), query_gradient.view(), key_gradient.view(),
+                       value_gradient.view(), 1);
+    const auto expected = reference_backward(test::reference_of(shape), query.dense(), key.dense(),
+                                             value.dense(), output_gradient.dense());
+    EXPECT_LT(relative_error(query_gradient.dense(), expected.query, dp_size), 0.065);
+    EXPECT_LT(relative_error(key_gradient.dense(), expected.key, dp_size), 0.065);
+    const double error = relative_error(value_gradient.dense(), expected.value);
+    EXPECT_LT(error, 0.065);
+    const auto pairs = visible_pairs(shape.mask, shape.rows, shape.cols);
+    if (pairs > 20 * shape.rows && shape.rows > 20) EXPECT_GT(error, 0.009);
+  }
+}
+
 template <typename T>
 class cpu_attention : public testing::Test {};
 using storage_types = testing::Types<float, bf16, fp16>;

@@ -185,6 +185,45 @@ TEST(kernel_cost, reproduces_every_published_point_of_fp8) {
   EXPECT_GT(points, 100);
 }
 
+// 16 requests of one new token whose caches add up to 16 x 4096 keys take as long as those of 4096 each; of half the sum they read
+// half: combining, which is the same, aside.
+TEST(kernel_cost, requests_of_several_lengths_read_the_sum_of_their_keys) {
+  const auto h200 = shipped("h200-sxm5");
+  const auto* kernel = h200.kernel("attnsim-cuda");
+  ASSERT_TRUE(kernel && kernel->split.present());
+  auto call = block(1, 4096);
+  call.batch = 16;
+  const auto alike = kernel_time(h200, kernel, call);
+  call.pairs_of_batch = 16 * 4096;
+  EXPECT_EQ(kernel_time(h200, kernel, call), alike);
+  EXPECT_EQ(operations(call).value(), 4.0 * 128 * static_cast<double>(call.heads) * 16 * 4096);
+  call.pairs_of_batch /= 2;
+  EXPECT_LT(kernel_time(h200, kernel, call), alike);
+  EXPECT_GT(kernel_time(h200, kernel, call), alike / 2);
+}
+
+// As much faster than in 16 bits as the highest rates of forward passes are apart.
+TEST(kernel_cost, backward_in_fp8_gains_as_forward_does) {
+  const auto h100 = shipped("h100-sxm5");
+  const auto* fa3 = h100.kernel("fa3");
+  auto half = block(8192, 8192), fp8 = half;
+  half.pass = fp8.pass = pass_kind::backward;
+  fp8.dtype = data_type::fp8;
+  const auto forward = [&](data_type type) {
+    return highest_rate(h100, fa3, type, pass_kind::forward);
+  };
+  const double gain = forward(data_type::fp8) / forward(data_type::bf16);
+  EXPECT_GT(gain, 1.3);
+  EXPECT_LT(gain, 2);
+  const auto busy = [&](const kernel_call& call) {
+    return kernel_time(h100, fa3, call) - h100.kernel_launch;
+  };
+  EXPECT_NEAR(busy(half) / busy(fp8), gain, 1e-9);
+  EXPECT_NEAR(highest_rate(h100, fa3, data_type::fp8, pass_kind::backward) /
+                  highest_rate(h100, fa3, data_type::bf16, pass_kind::backward),
+              gain, 1e-9);
+}
+
 TEST(kernel_cost, without_rates_of_fp8_a_roofline_of_its_peak) {
   const auto h100 = shipped("h100-sxm5");
   auto call = block(8192, 8192);

@@ -79,8 +79,9 @@ TEST(local_costs, packed_documents_need_scratch_for_all) {
 }
 
 // Requests of 6, 2 and 2 cached tokens and one new one on two striped ranks: rank 0 has 4, 2 and 2 keys of them (positions 0, 2, 4,
-// 6), rank 1 has 3, 1 and 1. One call of three requests with as many keys as on average, rounded up: 3 and 2.
-TEST(local_costs, requests_of_several_lengths_are_one_call_of_their_mean) {
+// 6), rank 1 has 3, 1 and 1. One call of three requests with as many keys as on average, rounded up: 3 and 2; its work is the sum's,
+// 8 and 5 pairs of two heads.
+TEST(local_costs, requests_of_several_lengths_are_one_call) {
   const attention a{
       .batch = 3, .heads = 2, .kv_heads = 2, .sequence = 1, .prefix = 6, .prefixes = {6, 2, 2}};
   const strategy s{.schedule = "helix", .rows = 2, .cols = 1, .tokens = token_layout::striped};
@@ -99,6 +100,7 @@ TEST(local_costs, requests_of_several_lengths_are_one_call_of_their_mean) {
       if (!is_kernel(program.program[op].kind)) continue;
       EXPECT_EQ(costs.calls(op, rank), 1);
       EXPECT_EQ(costs.time(op, rank), kernel_time(device, nullptr, mean));
+      EXPECT_EQ(costs.flops(op, rank).value(), 4.0 * 128 * 2 * (rank == 0 ? 8 : 5));
     }
   }
 }

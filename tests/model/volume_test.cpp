@@ -266,6 +266,24 @@ TEST(volume, of_a_windows_halo_is_the_window_whatever_the_length) {
   EXPECT_EQ(sent("ring", pass_kind::forward), 224 * kib * kib);
 }
 
+// StreamingLLM's 4 first tokens on the 8 ranks of gpt-oss: 7 x 4 tokens of 2 KiB more, backward these and their gradients.
+TEST(volume, of_a_halo_with_first_tokens_that_stay_visible) {
+  const attention a{.heads = 64,
+                    .kv_heads = 8,
+                    .head_dim = 64,
+                    .sequence = 131072,
+                    .window = 128,
+                    .kept_first = 4};
+  strategy s{.schedule = "halo", .rows = 8, .cols = 1, .tokens = token_layout::contiguous};
+  s.gradients = precision::storage;
+  EXPECT_EQ(sent_in_all(s, a), 254 * 1024 + 7 * 4 * 2048);
+  expect_what_is_sent(s, a, pass_kind::forward);
+  expect_what_is_sent(s, a, pass_kind::backward);
+  const auto program = make_schedule(s, a, pass_kind::backward);
+  EXPECT_EQ(workload(program, a, s.tokens, true).bytes_sent(0).value(),
+            254 * 1024 + 2 * 7 * 4 * 2048);
+}
+
 // Any window, also over several chunks: w - 1 tokens of K and V, 2 x 2 heads x 16 x 2 bytes each, at most those before the last.
 TEST(volume, of_a_halo_over_several_chunks) {
   for (int ranks = 2; ranks <= 16; ++ranks) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <random>
 #include <tuple>
 
@@ -223,6 +224,45 @@ TEST(executor, decodes_over_a_sharded_cache) {
   }
 }
 
+/// Counts how often kernels are called.
+class counting_backend final : public forwarding_backend {
+ public:
+  counting_backend(kernels::backend& inner, std::atomic<int>& alone, std::atomic<int>& together)
+      : forwarding_backend(inner), alone_(alone), together_(together) {}
+
+  void forward(stream_id s, const kernels::forward_arguments& a) override {
+    ++alone_;
+    forwarding_backend::forward(s, a);
+  }
+  void forward_each(stream_id s, std::span<const kernels::forward_arguments> blocks) override {
+    ++together_;
+    forwarding_backend::forward_each(s, blocks);
+  }
+
+ private:
+  std::atomic<int>&alone_, &together_;
+};
+
+// Three requests on four ranks: a call a rank, with the tokens that the window leaves behind one more.
+TEST(executor, attends_to_requests_of_several_lengths_by_one_call) {
+  attention a{.batch = 3, .heads = 8, .kv_heads = 2, .head_dim = 16, .sequence = 2, .prefix = 90};
+  a.prefixes = {7, 90, 40};
+  const strategy s{.schedule = "helix", .rows = 4, .cols = 1, .tokens = token_layout::striped};
+  for (const int kept : {0, 3}) {
+    a.window = kept > 0 ? 30 : 0;
+    a.kept_first = kept;
+    std::atomic<int> alone = 0, together = 0;
+    const disturbance counted{.of_transport = nullptr, .of_backend = [&](auto& inner, int) {
+                                return std::make_unique<counting_backend>(inner, alone, together);
+                              }};
+    const auto run =
+        run_small(make_schedule(s, a, pass_kind::forward), a, s.tokens, oracle_of(a), counted);
+    EXPECT_TRUE(run.numbers.passed);
+    EXPECT_EQ(alone, 0);
+    EXPECT_EQ(together, kept > 0 ? 7 : 4);
+  }
+}
+
 /// One K/V head whose first elements are the values, gathered, passed round and sharded.
 TEST(executor, attends_to_values_in_keys) {
   int turn = 0;
@@ -244,36 +284,45 @@ TEST(executor, attends_to_values_in_keys) {
   EXPECT_GT(turn, 60);
 }
 
-/// Keys and values that are made of latents where these arrive, in every schedule that sends keys.
+/// Keys and values that are made of latents where these arrive, in every schedule that sends keys, also in groups that exchange
+/// heads, in fp8 between ranks, and after a cached prefix, of which there are nothing but latents.
 TEST(executor, expands_latents_where_they_arrive) {
-  int turn = 0, runs = 0;
+  int turn = 0, runs = 0, exchanging = 0, cached = 0;
   for (const int ranks : {2, 3, 4, 6, 8, 16}) {
-    attention a{.heads = 4,
-                .kv_heads = 4,
-                .head_dim = 20,
-                .v_head_dim = 12,
-                .sequence = 4 * ranks,
-                .latent_rank = 10,
-                .rotary = 6};
-    auto all = every_strategy(ranks, a);
-    append(all, every_strategy(ranks, a, 2));
+    const attention layer{.heads = 4,
+                          .kv_heads = 4,
+                          .head_dim = 20,
+                          .v_head_dim = 12,
+                          .sequence = 4 * ranks,
+                          .latent_rank = 10,
+                          .rotary = 6};
+    auto all = every_strategy(ranks, layer);
+    append(all, every_strategy(ranks, layer, 2));
     for (auto s : all) {
-      s.keys_sent = key_form::latent;
-      if (s.ulysses > 1 || ++turn % (ranks > 4 ? 5 : 1) != 0) continue;
+      if (++turn % (ranks > 6 ? 7 : ranks > 4 ? 5 : 1) != 0) continue;
+      auto a = layer;
+      s.keys_sent = key_form(turn % 4 != 0);
       a.batch = 1 + turn % 2;
       a.mask = mask_kind(turn % 2);
       a.window = a.mask == mask_kind::causal && turn % 5 == 0 ? 3 * ranks : 0;
       a.dtype = data_type(turn % 3);
+      if (turn % 7 == 3) a.wire_dtype = data_type::fp8;
+      if (turn % 11 == 5) a.dtype = data_type::fp8;
+      a.prefix = turn / 2 % 2 * (turn % 9 + 1) * 4 * ranks;
       a.padding = turn % 3;
       s = of_turn(
           turn, s,
           find_algorithm(s.schedule).for_windows ? token_layout::contiguous : layouts[turn % 4]);
       if (!refusal(s, a).empty()) continue;
       ++runs;
+      exchanging += s.ulysses > 1 && s.keys_sent == key_form::latent ? 1 : 0;
+      cached += a.prefix > 0 ? 1 : 0;
       expect_correct(s, a, pass_kind::forward);
     }
   }
-  EXPECT_GT(runs, 60);
+  EXPECT_GT(runs, 150);
+  EXPECT_GT(exchanging, 20);
+  EXPECT_GT(cached, 50);
 }
 
 /// Kernels, the wire or both in fp8, in every schedule; keys that are more than queries, windows and padding take turns.
@@ -291,7 +340,6 @@ TEST(executor, computes_in_fp8_and_with_fp8_on_the_wire) {
         auto a = problem_of_turn(turn, ranks, mask_kind(turn / 2 % 2));
         a.head_dim = 16;
         std::tie(a.dtype, a.wire_dtype) = all[turn % 4];
-        if (pass == pass_kind::backward && a.dtype == data_type::fp8) continue;
         if (pass == pass_kind::forward) a.prefix = turn % 3 * 4 * ranks;
         if (a.mask == mask_kind::causal && turn % 5 == 0) a.window = 3 * ranks + turn % 7;
         a.padding = turn % 4;
@@ -345,7 +393,11 @@ TEST(executor, computes_windows_by_their_halo) {
                   .window = 1 + below(i % 2 == 0 ? std::min(tokens, 5) : tokens),
                   .sinks = below(3) == 0,
                   .dtype = data_type(below(3))};
-      if (below(3) == 0) a.documents = cut(a.sequence - a.padding, 1 + below(4), below);
+      if (below(3) == 0) {
+        a.documents = cut(a.sequence - a.padding, 1 + below(4), below);
+      } else {
+        a.kept_first = below(2) * below(tokens / chunks + 1);
+      }
       strategy s{.schedule = "halo",
                  .rows = chunks,
                  .cols = 1,

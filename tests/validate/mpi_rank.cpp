@@ -106,6 +106,7 @@ bool all_correct(transport& net) {
                       .sequence = tokens,
                       .padding = i % 3,
                       .window = 1 + i * (i % 2 == 0 ? 1 : tokens / 8),
+                      .kept_first = i / 2 % 2 * 3,
                       .sinks = i > 4,
                       .dtype = data_type(i % 3)};
     const strategy s{
@@ -115,15 +116,25 @@ bool all_correct(transport& net) {
       correct = is_correct(net, s, a, pass) && correct;
     }
   }
-  for (const char* const schedule : {"ring", "allgather"}) {
-    const attention a{.heads = 4,
-                      .kv_heads = 4,
-                      .head_dim = 20,
-                      .v_head_dim = 12,
-                      .sequence = std::int64_t{4} * ranks,
-                      .latent_rank = 10,
-                      .rotary = 6};
-    const strategy s{.schedule = schedule, .rows = ranks, .cols = 1, .keys_sent = key_form::latent};
+  for (int i = 0; i < 8; ++i) {
+    attention a{.heads = std::int64_t{2} * ranks,
+                .kv_heads = std::int64_t{2} * ranks,
+                .head_dim = 20,
+                .v_head_dim = 12,
+                .sequence = std::int64_t{4} * ranks,
+                .prefix = std::int64_t{i / 2 % 2 * 12} * ranks,
+                .latent_rank = 10,
+                .rotary = 6};
+    if (i % 3 == 2) a.wire_dtype = data_type::fp8;
+    const bool exchanges = i > 5;
+    const strategy s{.schedule = exchanges    ? "ulysses"
+                                 : i % 2 == 0 ? "ring"
+                                              : "allgather",
+                     .rows = exchanges ? 1 : ranks,
+                     .cols = 1,
+                     .ulysses = exchanges ? ranks : 1,
+                     .tokens = token_layout(i % 4),
+                     .keys_sent = key_form::latent};
     ++runs;
     correct = is_correct(net, s, a, pass_kind::forward) && correct;
   }

@@ -8,7 +8,8 @@
 //
 // Bytes per rank beside the schedule's: forward (U-1)/U (2q + 2kv), backward (U-1)/U (2q + 2kv). With fewer key heads than
 // ranks each rank gets one, U/Hkv of them a copy: (U-1)/U 2kv U/Hkv, and the copies' dK, dV are summed at home. Where heads
-// are not a multiple of U, slots are as large as the largest share.
+// are not a multiple of U, slots are as large as the largest share. Latents in the place of keys and values (latent_keys.hpp) are
+// not cut by heads: an all-gather sends (U-1) times the own ones.
 //
 // Tensor parallelism is one more axis along which nothing moves: each rank has 1/T of the heads.
 #include "model/schedule/algorithms/generators.hpp"
@@ -34,8 +35,11 @@ class exchange {
 
   schedule write() {
     const bool forward = s_.pass == pass_kind::forward;
-    gather(picked(starts_with_, forward ? std::vector{tensor::q, tensor::k, tensor::v}
-                                        : std::vector{tensor::d_o}));
+    const bool latents = contains(starts_with_, tensor::latent);
+    gather(picked(starts_with_, !forward  ? std::vector{tensor::d_o}
+                                : latents ? std::vector{tensor::q}
+                                          : std::vector{tensor::q, tensor::k, tensor::v}));
+    if (latents) gather_whole(picked(starts_with_, {tensor::latent}));
     s_.program.insert(s_.program.end(), body_.begin(), body_.end());
     scatter(picked(results(), forward ? std::vector{tensor::o} : results_of(s_.pass)));
     keep_saved_only(forward);
@@ -79,6 +83,11 @@ class exchange {
     const auto own = like(shares, head_form::all), dealt = like(shares, head_form::dealt);
     add(op_kind::copy, 0, own, dealt);
     add(op_kind::all_to_all, heads(), dealt, shares);
+  }
+
+  /// What heads do not cut.
+  void gather_whole(const operands& all) {
+    add(op_kind::all_gather, heads(), like(all, head_form::all), all);
   }
 
   void scatter(const operands& shares) {

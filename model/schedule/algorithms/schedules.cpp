@@ -143,18 +143,24 @@ namespace {
 
 bool sends_keys(const strategy& s, const attention& a) {
   const auto& chosen = find_algorithm(s.schedule);
+  if (s.ulysses > 1) return true;
   if (s.rows * s.cols == 1 || !chosen.sends) return false;
   const chunk_bytes keys{.keys = 1, .halo_keys = a.window > 0 ? 1 : 0};
   const auto parts = chosen.sends(s, keys, pass_kind::forward).parts;
   return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.bytes > 0; });
 }
 
+bool caches_latents(const attention& a) {
+  return a.latent_rank > 0 && a.prefix > 0;
+}
+
 std::string latent_refusal(const strategy& s, const attention& a) {
-  if (s.keys_sent == key_form::expanded) return "";
+  if (s.keys_sent == key_form::expanded) {
+    return caches_latents(a) && s.ulysses > 1
+               ? "exchanges heads of what is cached as latents: send latents"
+               : "";
+  }
   if (a.latent_rank == 0) return "has no latents to send: expected a model with latent attention";
-  if (a.wire_dtype) return "sends latents in the type of the results";
-  if (a.prefix > 0) return "sends no latents of a cached prefix";
-  if (s.ulysses > 1) return "exchanges heads, which a latent is not cut by";
   if (s.parts > 1) return "sends latents once, not by parts of the heads";
   return sends_keys(s, a) ? "" : "sends no keys";
 }
@@ -165,7 +171,9 @@ std::string key_refusal(const strategy& s, const attention& a) {
   if (!find_algorithm(s.schedule).for_windows) return "";
   if (a.window == 0) return "computes sliding windows only";
   if (a.prefix > 0) return "has no cached prefix";
-  if (a.kept_first > 0) return "sends what windows reach, not the first tokens";
+  if (a.kept_first > 0 && !a.documents.empty()) return "keeps first tokens of one document only";
+  if (a.kept_first > a.sequence / std::max(1, s.rows))
+    return "keeps no more first tokens than a rank has";
   return s.tokens == token_layout::contiguous ? "" : "has consecutive tokens on each rank only";
 }
 
@@ -241,7 +249,8 @@ strategy complete(strategy s, const attention& a, int ranks) {
     const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
     auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
     if (reason.empty()) reason = key_refusal(s, a);
-    if (reason.empty() && a.latent_rank == 0) reason = latent_refusal(s, a);
+    if (reason.empty() && (a.latent_rank == 0 || caches_latents(a)))
+      reason = latent_refusal(with_degree(s, degree), a);
     if (reason.empty() && chosen.whole_queries)
       reason = chosen.refusal(on_one_column(s, places), a);
     if (!reason.empty()) reason = "; " + reason;
@@ -275,6 +284,11 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   const bool one_place = s.rows * s.cols == 1;
   auto program =
       one_place ? one_kernel_call(pass) : find_algorithm(s.schedule).generate(s, a, pass);
+  if (s.keys_sent == key_form::latent || caches_latents(a)) {
+    const bool only_latents = caches_latents(a) || s.ulysses > 1;
+    program = with_latent_keys(std::move(program), s.keys_sent,
+                               only_latents ? own_keys::latents : own_keys::made);
+  }
   if (a.sinks) program = with_sinks(std::move(program));
   program.name = s.schedule;
   program.whole_queries = find_algorithm(s.schedule).whole_queries;
@@ -283,8 +297,7 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   program = in_head_parts(program, s.parts);
   program = with_framework_copies(std::move(program), s.copies, a);
   if (a.latent) program = with_values_in_keys(std::move(program));
-  program = s.keys_sent == key_form::latent ? with_latent_keys(std::move(program))
-                                            : with_wire_type(std::move(program), a);
+  program = with_wire_type(std::move(program), a);
   return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
                                                  : program;
 }

@@ -23,6 +23,8 @@ struct chunk_bytes {
   std::int64_t key_results = 0;  ///< on the wire: backward d_k and d_v
   /// K and V, and on the wire backward d_k and d_v, not of the chunk but of the tokens before it that a window reaches (halo.hpp).
   std::int64_t halo_keys = 0, halo_results = 0;
+  /// The same of as many tokens as a window keeps of the sequence's first.
+  std::int64_t kept_keys = 0, kept_results = 0;
 };
 
 /// What a rank sends in a pass.
