@@ -127,6 +127,21 @@ void number_cells(const std::vector<int>& kinds, ring_layout& ring) {
   }
 }
 
+/// As many cells as least is run of in a round: three blocks of each row of blocks that are alike.
+int best_block(const std::vector<int>& kind_of_cell) {
+  const int cells = static_cast<int>(kind_of_cell.size()), changes = changes_at(kind_of_cell, 1);
+  int best = cells, least = changes + 1;
+  for (int block = 1; block <= cells / 3; ++block) {
+    if (cells % block != 0) continue;
+    const int blocks = cells / block, alike = changes_at(kind_of_cell, block) + 1;
+    const int run = std::min(3 * alike, blocks) * (changes / blocks + 1);
+    if (run >= least) continue;
+    least = run;
+    best = block;
+  }
+  return best;
+}
+
 /// An operand that is one chunk, of the rank so many further along the ring: its distance; else nothing.
 std::optional<int> distance_of(const placed_schedule& i, const operand& o) {
   const auto& s = i.program();
@@ -177,6 +192,7 @@ std::optional<ring_layout> find_ring(const placed_schedule& i, const stream_prog
   if (run * least_gain > ring.ranks) return {};
   ring.period = period;
   number_cells(kinds, ring);
+  ring.block = best_block(ring.kind_of_cell);
   return ring;
 }
 

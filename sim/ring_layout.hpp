@@ -1,5 +1,5 @@
 // Ranks in a ring as the simulator needs them (ring_of_ranks.hpp): what each rank's flows go over, and after how many ranks the
-// ring repeats itself.
+// ring repeats itself: a node, and a leaf switch of nodes.
 #pragma once
 
 #include <optional>
@@ -33,9 +33,11 @@ struct ring_layout {
   std::vector<int> direction;  ///< by pattern: +1 or -1, from the sender to the receiver
   std::vector<std::vector<ring_hop>> hops;  ///< by pattern, sender
   std::vector<int> kind_of_cell;            ///< of cells that are alike in speed and hops the same
-  std::vector<std::vector<double>> sizes;   ///< by lane: the bytes of its flows, each once
+  int block = 0;  ///< cells after which these kinds repeat themselves best; divides the cells
+  std::vector<std::vector<double>> sizes;  ///< by lane: the bytes of its flows, each once
 
   int cells() const { return ranks / period; }
+  int blocks() const { return cells() / block; }
 };
 
 /// Nothing where a pattern of communication is another, where flows share links with others, or where too few cells are alike.

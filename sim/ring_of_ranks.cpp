@@ -153,10 +153,13 @@ struct row_of_cells {
   picoseconds stride = 0;
   cell state;
 
+  picoseconds clock() const { return state.clock(); }
+  picoseconds last() const { return (count - 1) * stride; }  ///< of its cells, how much later
+  void delay(picoseconds by) { state.delay(by); }
   /// Without its first `n` cells.
   row_of_cells from(int n) const {
     row_of_cells rest{first + n, count - n, count - n > 1 ? stride : 0, state};
-    rest.state.delay(n * stride);
+    rest.delay(n * stride);
     return rest;
   }
   void cut_to(int n) {
@@ -165,10 +168,71 @@ struct row_of_cells {
   }
 };
 
-/// A neighbouring cell as seen from one: its state, and by how much its times are to be moved.
+/// The same of blocks of cells, as under one leaf switch. `rows` are the first's.
+struct row_of_blocks {
+  int first = 0;
+  int count = 1;
+  picoseconds stride = 0;
+  int cells = 0;  ///< of a block
+  std::vector<row_of_cells> rows;
+
+  picoseconds clock() const { return rows.front().clock(); }
+  picoseconds last() const { return (count - 1) * stride; }
+  row_of_blocks from(int n) const {
+    row_of_blocks rest{first + n, count - n, count - n > 1 ? stride : 0, cells, rows};
+    for (auto& row : rest.rows) {
+      row.first += n * cells;
+      row.delay(n * stride);
+    }
+    return rest;
+  }
+  void cut_to(int n) {
+    count = n;
+    if (n == 1) stride = 0;
+  }
+};
+
+/// Appends a row cut before each of these of its cells or blocks.
+template <typename Row>
+void append_cut(std::vector<Row>& all, Row row, const std::vector<int>& before) {
+  for (const int part : before) {
+    auto after = row.from(part - row.first);
+    row.cut_to(part - row.first);
+    all.push_back(std::move(row));
+    row = std::move(after);
+  }
+  all.push_back(std::move(row));
+}
+
+/// Which ends of a row go by themselves.
+using cut_ends = std::pair<bool, bool>;
+
+template <typename Row>
+void append_ends(std::vector<Row>& all, Row row, cut_ends ends) {
+  std::vector<int> before;
+  if (ends.first) before.push_back(row.first + 1);
+  if (ends.second && row.count > 1 + ends.first) before.push_back(row.first + row.count - 1);
+  append_cut(all, std::move(row), before);
+}
+
+/// Ascending, each once, of those inside the row.
+template <typename Row>
+std::vector<int> inside(const Row& row, std::vector<int> parts) {
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  std::erase_if(parts, [&](int p) { return p <= row.first || p >= row.first + row.count; });
+  return parts;
+}
+
+/// A neighbouring cell as seen from one: its row, its number, and by how much the row's times are to be moved.
 struct neighbour {
-  const cell* state;
+  const row_of_cells* row;
+  int number;
   picoseconds by;
+};
+
+struct row_place {
+  std::size_t block, row;
 };
 
 class ring_run {
@@ -180,7 +244,7 @@ class ring_run {
         ring_(std::move(ring)),
         programs_(programs),
         rules_{i, programs_, {}},
-        compute_(static_cast<std::size_t>(ring_.ranks)),
+        compute_(static_cast<std::size_t>((ring_.blocks() + 1) * (ring_.block + 1) * ring_.period)),
         wanted_(static_cast<std::size_t>(ring_.ranks) * i.program().program.size()) {
     for (const auto& of_pattern : ring_.hops) {
       auto& least = lookaheads_.emplace_back();
@@ -190,20 +254,27 @@ class ring_run {
       const bool varies = op.kernel && !i.same_on_all_ranks();
       changes_.push_back(varies ? variant_changes(i, op.operation) : std::vector<int>());
     }
-    for (int c = 0; c < ring_.cells(); ++c) rows_.push_back({.first = c, .state = first_state(c)});
+    for (int b = 0; b < ring_.blocks(); ++b) {
+      auto& block =
+          blocks_.emplace_back(row_of_blocks{.first = b, .cells = ring_.block, .rows = {}});
+      for (int c = b * ring_.block; c < (b + 1) * ring_.block; ++c)
+        block.rows.push_back({.first = c, .state = first_state(c)});
+    }
     join();
   }
 
   /// False where the schedule cannot progress.
   bool run() {
     split();
-    for (auto& row : rows_) start(row);
+    for (auto& block : blocks_) {
+      for (auto& row : block.rows) start(block, row);
+    }
     while (done_ < wanted_) {
       progressed_ = false;
       raise_ceiling();
       split();
-      for (std::size_t n = 0; n < rows_.size(); ++n) move_links(n);
-      for (std::size_t n = 0; n < rows_.size(); ++n) move_ranks(n);
+      each_row([&](row_place p) { move_links(p); });
+      each_row([&](row_place p) { move_ranks(p); });
       if (!progressed_) return false;
       join();
       if (options_.progress) options_.progress(done_, wanted_);
@@ -252,100 +323,135 @@ class ring_run {
 
   // --- Rows -------------------------------------------------------------------------------------
 
-  /// Joins rows that go on one from the other.
+  template <typename Do>
+  void each_row(Do what) const {
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      for (std::size_t n = 0; n < blocks_[b].rows.size(); ++n) what(row_place{b, n});
+    }
+  }
+  const row_of_cells& row_at(row_place p) const { return blocks_[p.block].rows[p.row]; }
+  row_of_cells& row_at(row_place p) { return blocks_[p.block].rows[p.row]; }
+
+  /// Joins rows that go on one from the other: of cells in a block, then of blocks.
   void join() {
-    std::vector<row_of_cells> joined;
-    for (auto& row : rows_) {
+    for (auto& block : blocks_) join(block.rows);
+    join(blocks_);
+  }
+
+  template <typename Row>
+  void join(std::vector<Row>& rows) const {
+    std::vector<Row> joined;
+    for (auto& row : rows) {
       if (joined.empty() || !goes_on(joined.back(), row)) {
         joined.push_back(std::move(row));
         continue;
       }
       auto& last = joined.back();
-      if (last.count == 1) last.stride = row.state.clock() - last.state.clock();
+      if (last.count == 1) last.stride = row.clock() - last.clock();
       last.count += row.count;
     }
-    rows_.swap(joined);
+    rows.swap(joined);
   }
 
-  bool goes_on(const row_of_cells& a, const row_of_cells& b) const {
+  template <typename Row>
+  bool goes_on(const Row& a, const Row& b) const {
+    const auto by = b.clock() - a.clock();
+    if (a.count > 1 && by != a.count * a.stride) return false;
+    if (b.count > 1 && b.stride != (a.count > 1 ? a.stride : by)) return false;
+    return follows(b, a);
+  }
+
+  bool follows(const row_of_cells& b, const row_of_cells& a) const {
     const auto kind = [&](const row_of_cells& r) {
       return ring_.kind_of_cell[static_cast<std::size_t>(r.first)];
     };
-    if (kind(a) != kind(b)) return false;
-    const auto by = b.state.clock() - a.state.clock();
-    if (a.count > 1 && by != a.count * a.stride) return false;
-    if (b.count > 1 && b.stride != (a.count > 1 ? a.stride : by)) return false;
-    return b.state.follows(a.state);
+    return kind(a) == kind(b) && b.state.follows(a.state);
   }
 
-  /// Until all cells of a row start kernels that are alike and have neighbours that are alike to them: where the row's own
-  /// neighbours do not go on as it does, its ends are rows by themselves.
+  /// All of a block's rows, as much later.
+  bool follows(const row_of_blocks& b, const row_of_blocks& a) const {
+    const auto by = b.clock() - a.clock();
+    return std::equal(b.rows.begin(), b.rows.end(), a.rows.begin(), a.rows.end(),
+                      [&](const row_of_cells& one, const row_of_cells& other) {
+                        return one.count == other.count && one.stride == other.stride &&
+                               one.clock() == other.clock() + by && follows(one, other);
+                      });
+  }
+
+  /// Until all of a row start kernels that are alike and have neighbours that are alike to them: where the row's own neighbours
+  /// do not go on as it does, its ends are rows by themselves.
   void split() {
+    split_blocks();
     std::vector<row_of_cells> all;
-    for (auto& row : rows_) {
-      const auto changes = changes_in(row);
-      auto rest = std::move(row);
-      for (const int cell : changes) {
-        auto after = rest.from(cell - rest.first);
-        rest.cut_to(cell - rest.first);
-        all.push_back(std::move(rest));
-        rest = std::move(after);
+    for (auto& block : blocks_) {
+      for (auto& row : block.rows) {
+        const auto changes = row.count > 1 ? inside(row, changed_cells(row)) : std::vector<int>();
+        append_cut(all, std::move(row), changes);
       }
-      all.push_back(std::move(rest));
+      block.rows.swap(all);
+      all.clear();
     }
-    rows_.clear();
-    for (std::size_t n = 0; n < all.size(); ++n) {
-      const auto& before = all[(n + all.size() - 1) % all.size()];
-      const auto& after = all[(n + 1) % all.size()];
-      cuts_.emplace_back(all[n].count > 1 && !precedes_alike(before, all[n]),
-                         all[n].count > 1 && !follows_alike(after, all[n]));
+    each_row([&](row_place p) {
+      const auto& row = row_at(p);
+      cuts_.push_back(row.count == 1 ? cut_ends(false, false)
+                                     : ends_to_cut(row, row, row.stride, before_row(p),
+                                                   after_row(p), row.last() + row.stride));
+    });
+    auto cuts = cuts_.begin();
+    for (auto& block : blocks_) {
+      for (auto& row : block.rows) append_ends(all, std::move(row), *cuts++);
+      block.rows.swap(all);
+      all.clear();
     }
-    for (std::size_t n = 0; n < all.size(); ++n) part(std::move(all[n]), cuts_[n]);
     cuts_.clear();
   }
 
-  /// Whether the cell before a row is to its first as that is to its second.
-  bool precedes_alike(const row_of_cells& before, const row_of_cells& row) const {
-    const auto place = static_cast<std::size_t>(ring_.period - 1);
-    const auto by = -row.stride - (before.count - 1) * before.stride;
-    return sends_alike(before.state, before.first + before.count - 1, row, place, by, +1);
+  void split_blocks() {
+    std::vector<row_of_blocks> all;
+    for (auto& block : blocks_) {
+      const auto changes =
+          block.count > 1 ? inside(block, changed_blocks(block)) : std::vector<int>();
+      append_cut(all, std::move(block), changes);
+    }
+    blocks_.swap(all);
+    all.clear();
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      const auto& block = blocks_[b];
+      cuts_.push_back(block.count == 1
+                          ? cut_ends(false, false)
+                          : ends_to_cut(block.rows.back(), block.rows.front(),
+                                        block.stride - block.rows.back().last(), before_block(b),
+                                        after_block(b), block.last() + block.stride));
+    }
+    for (std::size_t b = 0; b < blocks_.size(); ++b)
+      append_ends(all, std::move(blocks_[b]), cuts_[b]);
+    blocks_.swap(all);
+    cuts_.clear();
   }
 
-  /// Whether the cell after a row is to its last as that is to the last but one.
-  bool follows_alike(const row_of_cells& after, const row_of_cells& row) const {
-    return sends_alike(after.state, after.first, row, 0, row.count * row.stride, -1);
+  /// Where the cell before is not that of the row `last`, `earlier` than its first, or the cell after not that of `first`,
+  /// `later` than its first.
+  cut_ends ends_to_cut(const row_of_cells& last, const row_of_cells& first, picoseconds earlier,
+                       const neighbour& before, const neighbour& after, picoseconds later) const {
+    return {!sends_alike(before, last, static_cast<std::size_t>(ring_.period - 1), -earlier, +1),
+            !sends_alike(after, first, 0, later, -1)};
   }
 
-  /// Whether the rank at a place of a cell, and what it sends in a direction, are those of a row `by` later.
-  bool sends_alike(const cell& c, int number, const row_of_cells& row, std::size_t place,
-                   picoseconds by, int direction) const {
-    if (!c.ranks[place].seems_to_follow(row.state.ranks[place], by)) return false;
+  /// Whether the rank at a place of a neighbouring cell, and what it sends in a direction, are those of a row `by` later.
+  bool sends_alike(const neighbour& c, const row_of_cells& row, std::size_t place, picoseconds by,
+                   int direction) const {
+    const auto& state = c.row->state;
+    by -= c.by;
+    if (!state.ranks[place].seems_to_follow(row.state.ranks[place], by)) return false;
     for (std::size_t p = 0; p < ring_.direction.size(); ++p) {
       if (ring_.direction[p] != direction) continue;
       const auto hop = [&](int cell) -> const ring_hop& {
         return ring_.hops[p][static_cast<std::size_t>(cell * ring_.period) + place];
       };
-      if (!(hop(number) == hop(row.first))) return false;
-      if (!c.links[p][place].follows(row.state.links[p][place], by)) return false;
+      if (!(hop(c.number) == hop(row.first))) return false;
+      if (!state.links[p][place].follows(row.state.links[p][place], by)) return false;
     }
     return true;
-  }
-
-  /// Adds the row, with its first and its last cell by itself where it is to be cut there.
-  void part(row_of_cells row, std::pair<bool, bool> cuts) {
-    if (cuts.first) {
-      auto rest = row.from(1);
-      row.cut_to(1);
-      rows_.push_back(std::move(row));
-      row = std::move(rest);
-    }
-    if (cuts.second && row.count > 1) {
-      auto last = row.from(row.count - 1);
-      row.cut_to(row.count - 1);
-      rows_.push_back(std::move(row));
-      row = std::move(last);
-    }
-    rows_.push_back(std::move(row));
   }
 
   /// No rank goes further in a round than a few operations beyond the last one: ranks that have the time to run ahead would
@@ -353,18 +459,17 @@ class ring_run {
   void raise_ceiling() {
     constexpr std::uint32_t lead = 3;
     auto last = std::numeric_limits<std::uint32_t>::max();
-    for (const auto& row : rows_) {
-      for (const auto& rank : row.state.ranks)
+    each_row([&](row_place p) {
+      for (const auto& rank : row_at(p).state.ranks)
         last = std::min(last, rank.state.streams.front().completed);
-    }
+    });
     ceiling_ = last + lead;
   }
 
-  /// The cells of the row, but the first, from which on a kernel that may start in this round has another variant; and those
-  /// after them where some of the ranks have it.
-  std::vector<int> changes_in(const row_of_cells& row) const {
+  /// The cells from which on a kernel that may start in this round on the row's ranks has another variant; and those after them
+  /// where some of the ranks have it.
+  std::vector<int> changed_cells(const row_of_cells& row) const {
     std::vector<int> cells;
-    if (row.count == 1) return cells;
     for (const auto& rank : row.state.ranks) {
       const auto first = rank.state.streams.front().completed;
       for (auto n = first; n <= ceiling_ && n < changes_.size(); ++n) {
@@ -374,45 +479,83 @@ class ring_run {
         }
       }
     }
-    std::sort(cells.begin(), cells.end());
-    cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
-    std::erase_if(cells, [&](int c) { return c <= row.first || c >= row.first + row.count; });
     return cells;
   }
 
-  neighbour before(std::size_t n) const {
-    const auto& row = rows_[n];
-    if (row.count > 1) return {&row.state, -row.stride};
-    const auto& other = rows_[(n + rows_.size() - 1) % rows_.size()];
-    return {&other.state, (other.count - 1) * other.stride};
+  std::vector<int> changed_blocks(const row_of_blocks& block) const {
+    std::vector<int> blocks;
+    for (const auto& row : block.rows) {
+      for (const int cell : changed_cells(row)) {
+        blocks.push_back(cell / ring_.block);
+        if (cell % ring_.block != 0) blocks.push_back(cell / ring_.block + 1);
+      }
+    }
+    return blocks;
   }
 
-  neighbour after(std::size_t n) const {
-    const auto& row = rows_[n];
-    if (row.count > 1) return {&row.state, row.stride};
-    return {&rows_[(n + 1) % rows_.size()].state, 0};
+  neighbour before_block(std::size_t b) const {
+    const auto& other = blocks_[(b + blocks_.size() - 1) % blocks_.size()];
+    return last_cell(other, other.last());
+  }
+  neighbour after_block(std::size_t b) const {
+    const auto& other = blocks_[(b + 1) % blocks_.size()];
+    return {&other.rows.front(), other.rows.front().first, 0};
+  }
+
+  /// Of a row's first block, `by` later.
+  static neighbour last_cell(const row_of_blocks& block, picoseconds by) {
+    const auto& row = block.rows.back();
+    return {&row, row.first + row.count - 1, row.last() + by};
+  }
+
+  /// The cell before a row's first and that after its last, as seen from the row's first.
+  neighbour before_row(row_place p) const {
+    const auto& block = blocks_[p.block];
+    if (p.row == 0)
+      return block.count > 1 ? last_cell(block, -block.stride) : before_block(p.block);
+    const auto& row = block.rows[p.row - 1];
+    return {&row, row.first + row.count - 1, row.last()};
+  }
+  neighbour after_row(row_place p) const {
+    const auto& block = blocks_[p.block];
+    if (p.row + 1 < block.rows.size()) {
+      const auto& row = block.rows[p.row + 1];
+      return {&row, row.first, 0};
+    }
+    if (block.count == 1) return after_block(p.block);
+    return {&block.rows.front(), block.rows.front().first, block.stride};
+  }
+
+  /// Those of its first cell.
+  neighbour before(row_place p) const {
+    const auto& row = row_at(p);
+    return row.count > 1 ? neighbour{&row, row.first, -row.stride} : before_row(p);
+  }
+  neighbour after(row_place p) const {
+    const auto& row = row_at(p);
+    return row.count > 1 ? neighbour{&row, row.first, row.stride} : after_row(p);
   }
 
   // --- A round ----------------------------------------------------------------------------------
 
   /// A rank or a link of this row or a neighbour, by its place from the row's first rank on.
   template <typename Pick>
-  auto at(std::size_t n, int place, Pick pick) const {
+  auto at(row_place p, int i, Pick pick) const {
     const int m = ring_.period;
-    const auto here = place < 0 ? before(n) : place >= m ? after(n) : neighbour{&rows_[n].state, 0};
-    const int inside = place < 0 ? place + m : place >= m ? place - m : place;
-    const auto& found = pick(*here.state, static_cast<std::size_t>(inside));
+    const auto here = i < 0 ? before(p) : i >= m ? after(p) : neighbour{&row_at(p), 0, 0};
+    const int inside = i < 0 ? i + m : i >= m ? i - m : i;
+    const auto& found = pick(here.row->state, static_cast<std::size_t>(inside));
     return std::pair<decltype(&found), picoseconds>(&found, here.by);
   }
 
-  void move_links(std::size_t n) {
-    auto& row = rows_[n];
+  void move_links(row_place here) {
+    auto& row = row_at(here);
     for (std::size_t p = 0; p < ring_.direction.size(); ++p) {
       for (int i = 0; i < ring_.period; ++i) {
         const auto rank = [](const cell& c, std::size_t r) -> const ring_rank& {
           return c.ranks[r];
         };
-        const auto receiver = at(n, i + ring_.direction[p], rank);
+        const auto receiver = at(here, i + ring_.direction[p], rank);
         const auto sender = static_cast<std::size_t>(row.first * ring_.period + i);
         move_link(row.state.links[p][static_cast<std::size_t>(i)], p, sender,
                   row.state.ranks[static_cast<std::size_t>(i)], *receiver.first, receiver.second);
@@ -500,6 +643,7 @@ class ring_run {
   /// What a rank sees while it runs.
   struct surroundings {
     ring_run& all;
+    const row_of_blocks& block;
     const row_of_cells& row;
     int place;  ///< in a cell
     ring_rank& rank;
@@ -512,50 +656,70 @@ class ring_run {
       return 2;
     }
     void finished(const stream_operation& op, const stream_state& s) {
-      all.done_ += static_cast<std::size_t>(row.count);
-      if (rank.now > s.started) all.keep(row, place, op, s.started, rank.now);
+      all.done_ += static_cast<std::size_t>(row.count) * static_cast<std::size_t>(block.count);
+      if (rank.now > s.started) all.keep(block, row, place, op, s.started, rank.now);
     }
   };
 
-  surroundings around(row_of_cells& row, int place) {
-    return {*this, row, place, row.state.ranks[static_cast<std::size_t>(place)]};
+  surroundings around(const row_of_blocks& block, row_of_cells& row, int place) {
+    return {*this, block, row, place, row.state.ranks[static_cast<std::size_t>(place)]};
   }
 
-  /// An interval of the row's first rank at a place, where the watched rank is among the row's.
-  void keep(const row_of_cells& row, int place, const stream_operation& op, picoseconds start,
-            picoseconds end) {
-    const int cell = watched_ / ring_.period - row.first;
-    if (watched_ < 0 || watched_ % ring_.period != place || cell < 0 || cell >= row.count) return;
-    const auto later = cell * row.stride;
+  /// An interval of the row's first rank at a place, where the watched rank is among those that it stands for.
+  void keep(const row_of_blocks& block, const row_of_cells& row, int place,
+            const stream_operation& op, picoseconds start, picoseconds end) {
+    if (watched_ < 0 || watched_ % ring_.period != place) return;
+    const int watched = watched_ / ring_.period, further = watched / ring_.block - block.first;
+    const int cell = watched - further * ring_.block - row.first;
+    if (further < 0 || further >= block.count || cell < 0 || cell >= row.count) return;
+    const auto later = cell * row.stride + further * block.stride;
     intervals_.push_back(
         {op.operation, seconds(to_seconds(start + later)), seconds(to_seconds(end + later))});
   }
 
-  void start(row_of_cells& row) {
+  void start(const row_of_blocks& block, row_of_cells& row) {
     for (int i = 0; i < ring_.period; ++i) {
-      auto seen = around(row, i);
+      auto seen = around(block, row, i);
       rank_run<surroundings>(rules_, no_launches_, row.first * ring_.period + i, seen.rank.state,
                              seen)
           .start_ready();
-      count_compute(row, i);
+      count_compute(block, row, i);
     }
   }
 
-  /// The compute time of a rank, for all that it stands for.
-  void count_compute(row_of_cells& row, int i) {
+  /// The compute time of a rank, for all that it stands for: as differences along blocks and along their cells.
+  void count_compute(const row_of_blocks& block, row_of_cells& row, int i) {
     auto& time = row.state.ranks[static_cast<std::size_t>(i)].state.compute;
     if (time == 0) return;
-    const auto first = static_cast<std::size_t>(row.first * ring_.period + i);
-    const auto end = first + static_cast<std::size_t>(row.count * ring_.period);
-    compute_[first] += time;
-    if (end < compute_.size()) compute_[end] -= time;
+    const int cell = row.first - block.first * ring_.block;
+    for (const bool after : {false, true}) {
+      const int b = block.first + (after ? block.count : 0);
+      compute_of(b, cell, i) += after ? -time : time;
+      compute_of(b, cell + row.count, i) -= after ? -time : time;
+    }
     time = 0;
   }
 
-  void move_ranks(std::size_t n) {
+  picoseconds& compute_of(int block, int cell, int i) {
+    return compute_[static_cast<std::size_t>((block * (ring_.block + 1) + cell) * ring_.period +
+                                             i)];
+  }
+
+  void sum_compute() {
+    const auto m = static_cast<std::size_t>(ring_.period),
+               of_block = m * static_cast<std::size_t>(ring_.block + 1);
+    for (std::size_t n = 0; n < compute_.size(); ++n) {
+      const bool first_cell = n % of_block < m, first_block = n < of_block;
+      if (!first_cell) compute_[n] += compute_[n - m];
+      if (!first_block) compute_[n] += compute_[n - of_block];
+      if (!first_cell && !first_block) compute_[n] -= compute_[n - of_block - m];
+    }
+  }
+
+  void move_ranks(row_place p) {
     for (int i = 0; i < ring_.period; ++i) {
-      move_rank(n, i);
-      count_compute(rows_[n], i);
+      move_rank(p, i);
+      count_compute(blocks_[p.block], row_at(p), i);
     }
   }
 
@@ -565,21 +729,21 @@ class ring_run {
     bool known;
     picoseconds time;
   };
-  flow_end end_of(std::size_t n, int i, std::size_t lane, bool received) const {
+  flow_end end_of(row_place n, int i, std::size_t lane, bool received) const {
     const auto pattern = static_cast<std::size_t>(programs_.lanes[lane].pattern);
     const auto link = [&](const cell& c, std::size_t r) -> const ring_link& {
       return c.links[pattern][r];
     };
     const auto [found, by] = at(n, received ? i - ring_.direction[pattern] : i, link);
     const auto& f = found->flows[lane];
-    const auto& a = rows_[n].state.ranks[static_cast<std::size_t>(i)].arrivals[lane];
+    const auto& a = row_at(n).state.ranks[static_cast<std::size_t>(i)].arrivals[lane];
     const bool known = f.ended == a.count;
     return {known, moved_by(known ? f.end : f.not_before, by)};
   }
 
-  void move_rank(std::size_t n, int i) {
-    auto& row = rows_[n];
-    auto seen = around(row, i);
+  void move_rank(row_place n, int i) {
+    auto& row = row_at(n);
+    auto seen = around(blocks_[n.block], row, i);
     auto& rank = seen.rank;
     rank_run<surroundings> run(rules_, no_launches_, row.first * ring_.period + i, rank.state,
                                seen);
@@ -619,7 +783,7 @@ class ring_run {
     }
   }
 
-  void end_flows(std::size_t n, int i, ring_rank& rank, rank_run<surroundings>& run) {
+  void end_flows(row_place n, int i, ring_rank& rank, rank_run<surroundings>& run) {
     for (std::size_t l = 0; l < lanes(); ++l) {
       for (const bool received : {false, true}) {
         auto& open = received ? rank.arrivals[l].receives : rank.arrivals[l].sends;
@@ -641,11 +805,12 @@ class ring_run {
   rank_rules rules_;
   launch_list no_launches_;
   std::vector<std::vector<lookahead>> lookaheads_;  ///< by pattern, sender
-  std::vector<row_of_cells> rows_;
-  std::vector<std::pair<bool, bool>> cuts_;  ///< by row: its first and last cell go by themselves
+  std::vector<row_of_blocks> blocks_;
+  std::vector<cut_ends> cuts_;             ///< by row
   std::vector<std::vector<int>> changes_;  ///< by operation of the compute stream: variant_changes
-  std::vector<picoseconds> compute_;       ///< by rank: more than of the rank a period before
-  std::uint32_t ceiling_ = 0;              ///< operations of the compute stream
+  std::vector<picoseconds>
+      compute_;                ///< by block, cell and rank, with one more of each: differences
+  std::uint32_t ceiling_ = 0;  ///< operations of the compute stream
   std::size_t done_ = 0, wanted_ = 0;
   std::vector<flow_tag> ended_;
   bool progressed_ = false;
@@ -655,21 +820,26 @@ class ring_run {
 
 timeline ring_run::result() {
   timeline t;
-  const auto m = static_cast<std::size_t>(ring_.period);
-  for (std::size_t r = m; r < compute_.size(); ++r) compute_[r] += compute_[r - m];
+  sum_compute();
   double bytes = 0;
   for (const auto& stream : programs_.streams) {
     for (const auto& op : stream) bytes += op.lane < 0 ? 0 : op.bytes;
   }
-  for (const auto& row : rows_) {
-    for (int c = 0; c < row.count; ++c) {
-      for (const auto& rank : row.state.ranks) {
-        const auto number = t.ranks.size();
-        t.ranks.push_back({.rank = static_cast<int>(number),
-                           .end = seconds(to_seconds(rank.state.end + c * row.stride)),
-                           .compute = seconds(to_seconds(compute_[number])),
-                           .intervals = {},
-                           .bytes_sent = bytes});
+  for (const auto& block : blocks_) {
+    for (int b = 0; b < block.count; ++b) {
+      for (const auto& row : block.rows) {
+        for (int c = 0; c < row.count; ++c) {
+          const auto later = b * block.stride + c * row.stride;
+          const int cell = row.first - block.first * ring_.block + c;
+          for (int i = 0; i < ring_.period; ++i) {
+            const auto& rank = row.state.ranks[static_cast<std::size_t>(i)].state;
+            t.ranks.push_back({.rank = static_cast<int>(t.ranks.size()),
+                               .end = seconds(to_seconds(rank.end + later)),
+                               .compute = seconds(to_seconds(compute_of(block.first + b, cell, i))),
+                               .intervals = {},
+                               .bytes_sent = bytes});
+          }
+        }
       }
     }
   }

@@ -9,7 +9,9 @@
 // state, each a constant time after the one before, and so are their neighbours, one is run for all of them, exactly.
 //
 // Such ranks are found by comparing states, and the comparison is exact; a straggler or a slow link is in no such row. A node's
-// devices differ by their links, so what is compared are cells of consecutive ranks, as long as the links' pattern repeats.
+// devices differ by their links, so what is compared are cells of consecutive ranks, as long as the links' pattern repeats. Cells
+// differ where a ring goes from one leaf switch to the next, so the same is done with blocks of cells: under switches that are
+// alike, each block a constant time after the one before, one block is run for all of them.
 #pragma once
 
 #include <optional>

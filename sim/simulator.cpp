@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "model/cost/analytic.hpp"
 #include "model/cost/host_time.hpp"
 #include "model/error.hpp"
+#include "sim/last_messages.hpp"
 #include "sim/rank_run.hpp"
 #include "sim/ring_of_ranks.hpp"
 #include "sim/stream_programs.hpp"
@@ -42,11 +44,13 @@ std::vector<std::uint32_t> waits_of(const placed_schedule& i) {
 
 class simulation {
  public:
-  simulation(const placed_schedule& i, const simulation_options& options)
+  /// References are kept. `programs` may be the first part of the schedule's.
+  simulation(const placed_schedule& i, const simulation_options& options, const symmetry& alike,
+             const stream_programs& programs)
       : placed_(i),
         options_(options),
-        symmetry_(find_symmetry(i, options.merge_symmetric)),
-        programs_(i),
+        symmetry_(alike),
+        programs_(programs),
         traffic_(i, symmetry_, programs_, options.record_links),
         ranks_(symmetry_.rank_of_class.size()),
         intervals_(ranks_.size()),
@@ -54,9 +58,35 @@ class simulation {
         rules_{i, programs_,
                launched_.front().empty() ? std::vector<std::uint32_t>() : waits_of(i)} {
     events_.resize(ranks_.size() * programs_.streams.size());
+    ends_.assign(programs_.streams.size(), std::vector<picoseconds>(ranks_.size()));
   }
 
   timeline run() {
+    run_events();
+    return result();
+  }
+
+  /// With what follows the programs; nothing where that can't be told from what they have done.
+  std::optional<timeline> run_before(const last_messages& rest) {
+    run_events();
+    const last_messages::start reached{ends_, traffic_end_};
+    auto states = ranks_;
+    if (!rest.run(reached, states, {})) return {};
+    if (options_.record_slowest) {
+      const auto slowest = std::max_element(
+          states.begin(), states.end(), [](const auto& a, const auto& b) { return a.end < b.end; });
+      const auto r = static_cast<std::size_t>(slowest - states.begin());
+      states = ranks_;
+      rest.run(reached, states, {r, &intervals_[r]});
+    }
+    ranks_ = std::move(states);
+    for (const auto& r : ranks_) now_ = std::max(now_, r.end);
+    carried_ = rest.bytes_carried();
+    return result();
+  }
+
+ private:
+  void run_events() {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) touched_.push_back(r);
     start_ready();
     while (true) {
@@ -71,16 +101,17 @@ class simulation {
     }
     require_in_range();
     require_finished();
-    return result();
   }
 
- private:
   std::uint32_t streams_of_rank() const { return rules_.streams(); }
   std::uint32_t event_of(std::uint32_t r, std::uint32_t stream) const {
     return r * streams_of_rank() + stream;
   }
   const stream_operation& current(std::uint32_t r, std::uint32_t s) const {
     return programs_.streams[s][ranks_[r].streams[s].completed];
+  }
+  std::size_t stream_number(std::uint32_t r, const stream_state& s) const {
+    return static_cast<std::size_t>(&s - ranks_[r].streams.data());
   }
   int rank_of(std::uint32_t r) const { return symmetry_.rank_of_class[r]; }
 
@@ -133,6 +164,7 @@ class simulation {
     for (const auto tag : traffic_.advance(now_)) {
       const auto f = static_cast<traffic::flow_number>(tag);
       const auto s = traffic_.stream_of(f);
+      traffic_end_ = now_;
       for (const auto r : traffic_.members(f)) with_rank(r, [&](auto&& rank) { rank.end_flow(s); });
     }
   }
@@ -148,6 +180,7 @@ class simulation {
       intervals_[r].push_back(
           {op.operation, seconds(to_seconds(s.started)), seconds(to_seconds(now_))});
     }
+    ends_[stream_number(r, s)][r] = now_;
     ++done_;
     if (touched_.empty() || touched_.back() != r) touched_.push_back(r);
   }
@@ -225,7 +258,8 @@ class simulation {
 
   void add_link_loads(timeline& t) {
     const double duration = t.duration().value();
-    const auto bytes = traffic_.bytes_carried(now_);
+    auto bytes = traffic_.bytes_carried(now_);
+    for (std::size_t l = 0; l < carried_.size(); ++l) bytes[l] += carried_[l];
     std::vector<link_id> classes(bytes.size());
     std::iota(classes.begin(), classes.end(), link_id{0});
     std::vector<double> utilisation;
@@ -264,8 +298,8 @@ class simulation {
 
   const placed_schedule& placed_;
   simulation_options options_;
-  symmetry symmetry_;
-  stream_programs programs_;
+  const symmetry& symmetry_;
+  const stream_programs& programs_;
   traffic traffic_;
   std::vector<rank_state> ranks_;                 ///< by rank class
   std::vector<std::vector<interval>> intervals_;  ///< by rank class
@@ -274,7 +308,10 @@ class simulation {
   /// By rank class, stream. What is due at one time has an order, that of the streams.
   index_heap<std::pair<picoseconds, std::uint32_t>> events_;
   picoseconds now_ = 0;
-  std::size_t done_ = 0, told_ = 0;  ///< operations
+  std::vector<std::vector<picoseconds>> ends_;  ///< by stream, rank class: of its latest operation
+  picoseconds traffic_end_ = 0;                 ///< of the latest flow
+  std::vector<double> carried_;                 ///< by link class: besides the traffic's
+  std::size_t done_ = 0, told_ = 0;             ///< operations
   std::vector<std::uint32_t> touched_, ready_;
 };
 
@@ -287,6 +324,13 @@ bool compute_alike(const placed_schedule& i) {
   return true;
 }
 
+/// Nobody asks for each event, and no host launches one after the other.
+bool may_skip_events(const placed_schedule& i, const simulation_options& options) {
+  const bool hosted = options.launches && !i.on().host.name.empty();
+  return options.merge_symmetric && !options.record && !options.record_links && !hosted &&
+         i.chosen().start == run_start::in_sequence;
+}
+
 }  // namespace
 
 timeline simulate(const placed_schedule& i, const simulation_options& options) {
@@ -294,7 +338,15 @@ timeline simulate(const placed_schedule& i, const simulation_options& options) {
   if (options.merge_symmetric && i.ranks() > few && !compute_alike(i)) {
     if (auto ring = simulate_ring(i, options)) return *std::move(ring);
   }
-  return simulation(i, options).run();
+  const auto alike = find_symmetry(i, options.merge_symmetric);
+  const stream_programs programs(i);
+  if (may_skip_events(i, options)) {
+    if (const auto rest = last_messages::find(i, alike, programs)) {
+      if (auto found = simulation(i, options, alike, rest->before()).run_before(*rest))
+        return *std::move(found);
+    }
+  }
+  return simulation(i, options, alike, programs).run();
 }
 
 }  // namespace attnsim

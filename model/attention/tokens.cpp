@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "model/attention/counted_tiles.hpp"
 #include "model/error.hpp"
 #include "model/named.hpp"
 
@@ -21,20 +22,6 @@ constexpr name_table<token_layout, 4> layouts{{{token_layout::contiguous, "conti
                                                {token_layout::zigzag, "zigzag"},
                                                {token_layout::zigzag_stream, "zigzag-stream"},
                                                {token_layout::striped, "striped"}}};
-
-/// A range and where it starts in its block.
-struct placed_range {
-  token_range tokens;
-  std::int64_t offset;
-  std::size_t document = 0;  ///< its number in the list
-  std::int64_t step = 1;
-};
-
-using placed_ranges = std::vector<placed_range>;
-
-std::int64_t last(const token_range& r) {
-  return r.first + (r.count - 1) * r.stride;
-}
 
 /// Without the tokens at or after `end`, which are padding.
 std::int64_t count_before(const token_range& r, std::int64_t end) {
@@ -815,6 +802,71 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
                   if (before > 0) return all.push_back(continued_tile(rows, held, before));
                   append_document(all, rows, cols, a, staircase, held, document);
                 });
+  return all;
+}
+
+placed_block::placed_block(const token_set& tokens, const std::vector<token_document>& documents)
+    : tokens_(tokens), ascends_(is_ascending(tokens)) {
+  const auto all = placed(tokens, documents);
+  for (auto from = all.begin(); from != all.end();) {
+    const auto to = std::find_if(
+        from, all.end(), [&](const placed_range& r) { return r.document != from->document; });
+    parts_.push_back({from->document, range_series(placed_ranges(from, to))});
+    from = to;
+  }
+}
+
+bool placed_block::is_same_ascending(const placed_block& other) const {
+  return ascends_ && tokens_ == other.tokens_;
+}
+
+namespace {
+
+placed_ranges ranges_of(const range_series& series) {
+  placed_ranges all;
+  for (std::int64_t i = 0; i < series.repeats(); ++i) {
+    for (std::size_t p = 0; p < series.phases(); ++p) all.push_back(series.range(p, i));
+  }
+  return all;
+}
+
+/// The tiles of what is looked at, counted for what is left out.
+void append_counted(std::vector<tile>& all, const range_series& queries, const range_series& keys,
+                    const attention& a, bool staircase, held_results held,
+                    const token_document& document) {
+  const bool causal = a.mask == mask_kind::causal;
+  const auto rows = fold_queries(queries, keys, causal), cols = fold_keys(keys, queries, causal);
+  const auto first = all.size();
+  append_document(all, rows.ranges, cols.ranges, a, staircase, held, document);
+  for (auto i = first; i < all.size(); ++i) {
+    auto& t = all[i];
+    const auto of_rows = rows.unfold(t.row_first, t.row_first + t.rows * t.row_step);
+    const auto of_cols = cols.unfold(t.col_first, t.col_first + t.cols * t.col_step);
+    t.rows += of_rows.more;
+    t.cols += of_cols.more;
+    t.times *= of_rows.times * of_cols.times;
+  }
+}
+
+}  // namespace
+
+std::vector<tile> counted_tiles(const placed_block& queries, const placed_block& keys,
+                                const attention& a, bool staircase,
+                                const std::vector<token_document>& documents, held_results held) {
+  const bool self = a.mask == mask_kind::causal && queries.is_same_ascending(keys);
+  std::vector<tile> all;
+  auto k = keys.parts().begin();
+  for (const auto& q : queries.parts()) {
+    while (k != keys.parts().end() && k->document < q.document) ++k;
+    if (k == keys.parts().end()) break;
+    if (k->document != q.document) continue;
+    const auto& document = documents[q.document];
+    if (self) {
+      all.push_back(self_tile(ranges_of(q.ranges), held, document.times));
+    } else {
+      append_counted(all, q.ranges, k->ranges, a, staircase, held, document);
+    }
+  }
   return all;
 }
 

@@ -108,18 +108,22 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
                    .v_head_dim = a.v_head_dim,
                    .latent = a.latent,
                    .dtype = a.dtype};
-  const auto tiles = workload_.counted_tiles(op, rank);
+  const auto tiles = workload_.counted_tiles(op, rank, blocks_);
   cost total{.known = true};
-  const auto add_call = [&] {
-    total.time += kernel_time(device_, kernel_, call, start_);
-    total.flops += operations(call);
+  const auto add_calls = [&](std::int64_t times) {
+    const auto n = static_cast<double>(times);
+    total.time += n * kernel_time(device_, kernel_, call, start_);
+    total.flops += n * operations(call);
     if (call.pairs == 0) return;
-    total.parts += kernel_parts(device_, kernel_, call);
-    ++total.calls;
+    total.parts += n * kernel_parts(device_, kernel_, call);
+    total.calls += static_cast<int>(times);
   };
-  const auto add_memory = [&](const memory_calls& use) {
-    if (use.count > 0) total.time += device_.memory_time(use.traffic, use.count);
-    total.memory += use;
+  const auto add_memory = [&](const memory_calls& use, std::int64_t times) {
+    if (use.count > 0)
+      total.time += static_cast<double>(times) * device_.memory_time(use.traffic, use.count);
+    total.memory.traffic += times * use.traffic;
+    total.memory.count += static_cast<int>(times) * use.count;
+    total.memory.additions += static_cast<int>(times) * use.additions;
   };
   if (!a.prefixes.empty() && !tiles.empty()) {
     memory_calls use;
@@ -128,25 +132,25 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
       of_one.traffic = of_one.traffic / a.batch;
       add_to_one_call(use, of_one, t.times);
     }
-    add_memory(use);
+    add_memory(use, 1);
     set_to_mean_request(call, tiles);
-    add_call();
+    add_calls(1);
     return total;
   }
   if (!a.documents.empty() && !tiles.empty()) {
     memory_calls use;
     for (const auto& t : tiles) add_to_one_call(use, workload_.accumulation_of(op, t), t.times);
-    add_memory(use);
+    add_memory(use, 1);
     set_to_mean_loop(call, tiles);
-    add_call();
+    add_calls(1);
     return total;
   }
   for (const auto& t : tiles) {
-    add_memory(workload_.accumulation_of(op, t));
+    add_memory(workload_.accumulation_of(op, t), t.times);
     call.rows = t.rows;
     call.cols = t.cols;
     call.pairs = t.pairs();
-    add_call();
+    add_calls(t.times);
   }
   return total;
 }

@@ -55,6 +55,7 @@ class local_costs {
   const kernel_profile* kernel_;
   run_start start_;
   std::vector<std::size_t> form_;  ///< operations with the same costs share a form
+  mutable workload::known_blocks blocks_;
   /// By form and tile variant; filled on first use.
   mutable std::vector<cost> known_;
   /// Of an operation without variants, by rank: the number of its cost, from 1 on; 0: not asked for yet.

@@ -174,6 +174,7 @@ workload::workload(const schedule& s, const attention& a, token_layout layout, b
       staircase_(staircase),
       merges_(merges),
       documents_(document_bounds(a), s.chunk_total() / s.chunks_in_slot(head_form::share)),
+      whole_({{0, document_bounds(a).back()}}),
       lengths_(lengths_of(a)) {
   check(a);
   attnsim::check(a, s.pass);
@@ -347,9 +348,7 @@ byte_count workload::bytes_sent(int rank) const {
 std::vector<tile> workload::tiles_of(const operation& op, const token_set& queries,
                                      const token_set& keys,
                                      const std::vector<token_document>& documents) const {
-  const bool forward = op.kind == op_kind::attention;
-  const held_results held{.rows = contains(op.reads, forward ? tensor::o : tensor::d_q),
-                          .cols = !forward && contains(op.reads, tensor::d_k)};
+  const auto held = held_by(op);
   if (!schedule_->keeps_apart)
     return kernel_tiles(queries, keys, attention_, staircase_, documents, held);
   if (schedule_->buffer_of(find(op.reads, tensor::k)).kept)
@@ -357,6 +356,12 @@ std::vector<tile> workload::tiles_of(const operation& op, const token_set& queri
   auto in_window = attention_;
   in_window.kept_first = 0;
   return kernel_tiles(queries, keys, in_window, staircase_, documents, held);
+}
+
+held_results workload::held_by(const operation& op) const {
+  const bool forward = op.kind == op_kind::attention;
+  return {.rows = contains(op.reads, forward ? tensor::o : tensor::d_q),
+          .cols = !forward && contains(op.reads, tensor::d_k)};
 }
 
 /// A request's queries come after its own prefix, its keys are those of the rank's that are in it.
@@ -402,13 +407,30 @@ bool workload::lays_out_each_document(const operation& op) const {
          whole(find(op.reads, tensor::k));
 }
 
-std::vector<tile> workload::counted_tiles(const operation& op, int rank) const {
+const placed_block& workload::block(int rank, const operand& o, known_blocks& known) const {
+  const std::pair key(&o, schedule_->first_chunk(rank, o));
+  const auto place = known.find(key);
+  if (place != known.end()) return place->second;
+  return known.emplace(key, placed_block(tokens(rank, o), whole_)).first->second;
+}
+
+std::vector<tile> workload::counted_tiles(const operation& op, int rank,
+                                          known_blocks& known) const {
   if (!attention_.prefixes.empty()) return tiles_of_requests(op, rank, true);
+  const auto &q = find(op.reads, tensor::q), &k = find(op.reads, tensor::k);
+  const bool counts = attention_.window == 0 && attention_.prefix == 0 &&
+                      attention_.kv_sequence == 0 && !schedule_->whole_queries;
+  if (counts && attention_.documents.empty()) {
+    return attnsim::counted_tiles(block(rank, q, known), block(rank, k, known), attention_,
+                                  staircase_, whole_, held_by(op));
+  }
   const bool each = lays_out_each_document(op);
   const auto& a = each ? lengths_.one_of_each : attention_;
-  const auto queries = tokens(a, rank, find(op.reads, tensor::q));
-  const auto keys = tokens(a, rank, find(op.reads, tensor::k));
-  return tiles_of(op, queries, keys, each ? lengths_.documents : documents_.shared(queries, keys));
+  const auto queries = tokens(a, rank, q), keys = tokens(a, rank, k);
+  const auto documents = each ? lengths_.documents : documents_.shared(queries, keys);
+  if (!counts) return tiles_of(op, queries, keys, documents);
+  return attnsim::counted_tiles({queries, documents}, {keys, documents}, a, staircase_, documents,
+                                held_by(op));
 }
 
 int workload::tile_variant(const operation& op, int rank) const {

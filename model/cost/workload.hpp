@@ -3,10 +3,13 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/attention/attention.hpp"
+#include "model/attention/counted_tiles.hpp"
 #include "model/attention/document_kinds.hpp"
 #include "model/attention/heads.hpp"
 #include "model/attention/tokens.hpp"
@@ -85,8 +88,14 @@ class workload {
   /// The kernel calls of an attention operation on `rank`, with adds_rows and adds_cols set; of each sequence in a batch of several
   /// lengths.
   std::vector<tile> tiles(const operation&, int rank) const;
-  /// The same, but of documents or sequences that are alike one, with the times that there are.
-  std::vector<tile> counted_tiles(const operation&, int rank) const;
+  /// Blocks that were looked at, by operand and the first chunk that it holds: ranks of a row have the same queries.
+  using known_blocks = std::map<std::pair<const operand*, int>, placed_block>;
+  /// The same, but of tiles, documents or sequences that are alike one, with the times that there are.
+  std::vector<tile> counted_tiles(const operation&, int rank, known_blocks&) const;
+  std::vector<tile> counted_tiles(const operation& op, int rank) const {
+    known_blocks none;
+    return counted_tiles(op, rank, none);
+  }
   /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
   /// -1 when only tiles() itself can tell.
   int tile_variant(const operation&, int rank) const;
@@ -129,6 +138,8 @@ class workload {
   std::int64_t merge_scratch(tensor, head_form) const;
   std::vector<tile> tiles_of(const operation&, const token_set& queries, const token_set& keys,
                              const std::vector<token_document>&) const;
+  const placed_block& block(int rank, const operand&, known_blocks&) const;
+  held_results held_by(const operation&) const;
   /// Of a batch of several lengths: sequences that are alike once, or each.
   std::vector<tile> tiles_of_requests(const operation&, int rank, bool counted) const;
   bool lays_out_each_document(const operation&) const;
@@ -149,6 +160,7 @@ class workload {
   bool even_heads_;
   bool equal_shards_;  ///< all ranks have as many keys
   document_kinds documents_;
+  std::vector<token_document> whole_;  ///< the sequence as one document
   document_lengths lengths_;
   std::array<head_range, 3> slot_heads_;  ///< the largest share of any rank, by form
 };

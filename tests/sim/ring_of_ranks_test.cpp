@@ -13,14 +13,27 @@
 namespace attnsim {
 namespace ring_of_ranks_test {
 
-cluster pods(int nodes, const std::string& extra = "") {
+cluster pods(int nodes, const std::string& extra = "",
+             const std::string& fabric = "rail-optimized") {
   return read_cluster(config_node::parse_text(
       "name: pods\ndevice: h100-sxm5\nnodes: " + std::to_string(nodes) +
           "\ndevices_per_node: 4\nnode: {links: nvswitch, bandwidth: 450 GB/s, latency: 1 us}\n"
           "nics: {per_node: 4, bandwidth: 400 Gb/s, latency: 2 us, attach: one-per-device}\n"
-          "fabric: {kind: rail-optimized}\n" +
-          extra,
+          "fabric: {kind: " +
+          fabric + "}\n" + extra,
       "pods.yaml"));
+}
+
+/// The leaf switch of a node's first NIC.
+std::string leaf_of(int nodes, const std::string& fabric, int node) {
+  const auto c = pods(nodes, "", fabric);
+  const auto nic = "node" + std::to_string(node) + ".nic0";
+  for (link_id l = 0; l < c.network.links().size(); ++l) {
+    const auto& link = c.network.links()[l];
+    if (c.network.name(link.from) == nic && c.network.name(link.to).starts_with("leaf"))
+      return c.network.name(link.to);
+  }
+  return "";
 }
 
 attention causal(int ranks, std::int64_t tokens_of_rank) {
@@ -94,6 +107,28 @@ TEST(ring_of_ranks, a_straggler_and_a_slow_link_delay_whom_they_delay) {
     const auto c = pods(32, extra);
     for (const std::int64_t tokens : {256, 4096})
       expect_exact(c, 128, tokens, {.schedule = "ring"}, pass_kind::forward);
+  }
+}
+
+// Leaf switches of few nodes: what ranks do repeats itself from one to the next.
+TEST(ring_of_ranks, blocks_of_cells_as_every_rank_by_itself) {
+  for (const int leaf : {2, 3, 8}) {
+    const auto fabric = "rail-optimized, nodes_per_leaf: " + std::to_string(leaf);
+    const auto slow_link = "slow_links: {node30.nic0->" + leaf_of(48, fabric, 30) + ": 0.5}\n";
+    for (const std::string& extra :
+         {std::string(), std::string("slow_devices: {100: 0.5}\n"), slow_link}) {
+      const auto c = pods(48, extra, fabric);
+      const auto a = causal(192, 1024);
+      const placed_schedule i(c, a, complete({.schedule = "ring"}, a, 192), pass_kind::forward);
+      const auto ring = find_ring(i, stream_programs(i));
+      ASSERT_TRUE(ring);
+      EXPECT_EQ(ring->block % leaf, 0) << leaf;
+      EXPECT_GT(ring->blocks(), 3);
+      for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+        for (const std::int64_t tokens : {64, 1024, 8192})
+          expect_exact(c, 192, tokens, {.schedule = "ring"}, pass);
+      }
+    }
   }
 }
 

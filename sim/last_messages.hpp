@@ -1,0 +1,86 @@
+// The end of a program in which ranks only pass messages on and merge what they get, as when partial outputs go round the rows of
+// a grid: ranks x steps of them, most of all operations of a large grid. No kernel runs beside them, and where no link can be
+// full with all of them at once each moves at the pace of its own slowest link. Then nothing depends on the order of what happens
+// elsewhere, and each operation's time follows from those before it: they are worked out operation by operation for all classes
+// of ranks at once, without an event.
+//
+//   begin of a message = later of both ranks' arrivals + latency,   end = begin + bytes / rate
+//
+// It is found, never assumed: a link that could be full, a host that launches, a kernel that still runs or traffic that is not
+// over when the first message starts leave the whole program to the event loop (simulator.hpp).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/fair_shares.hpp"
+#include "sim/rank_run.hpp"
+#include "sim/stream_programs.hpp"
+#include "sim/symmetry.hpp"
+#include "sim/timeline.hpp"
+
+namespace attnsim {
+
+class last_messages {
+ public:
+  /// Nothing where a program ends otherwise, with few messages, or where one of their links could be full. References are kept.
+  static std::optional<last_messages> find(const placed_schedule&, const symmetry&,
+                                           const stream_programs&);
+
+  /// What comes before.
+  const stream_programs& before() const { return before_; }
+
+  /// How far the classes of ranks have come with what is before.
+  struct start {
+    std::vector<std::vector<picoseconds>> ends;  ///< by stream, class: of its last operation
+    picoseconds traffic = 0;                     ///< of the last flow
+  };
+  /// A class whose intervals are recorded.
+  struct watched {
+    std::size_t rank_class = 0;
+    std::vector<interval>* intervals = nullptr;
+  };
+  /// Does the rest, adding to the classes' states. False, with states that mean nothing, where something before is not over in
+  /// time.
+  bool run(start, std::vector<rank_state>&, const watched&) const;
+
+  /// What it carries over one link of each class, in bytes.
+  std::vector<double> bytes_carried() const;
+
+ private:
+  struct step {
+    std::uint32_t stream;
+    stream_operation op;
+    std::vector<std::uint32_t>
+        waits;           ///< streams whose latest operation it waits for, its own among them
+    bool first = false;  ///< of its stream
+  };
+  /// By class of flows: what moves its messages, and the classes of ranks at both ends.
+  struct flow {
+    flow_latency latency;
+    double share = 1;
+    double rate = unlimited;  ///< with the network to itself
+    std::uint32_t sender = 0, receiver = 0;
+  };
+  struct lane_flows {
+    int pattern = 0;
+    std::vector<flow> flows;
+    std::vector<int> sent, received;  ///< by class of ranks; -1: none
+  };
+  class work;
+
+  last_messages(const placed_schedule& i, const symmetry& s, const stream_programs& p)
+      : placed_(i), symmetry_(s), before_(p) {}
+
+  bool split(const stream_programs&);
+  void add_lane(const lane&, lane_flows&) const;
+  bool some_link_can_be_full() const;
+
+  const placed_schedule& placed_;
+  const symmetry& symmetry_;
+  stream_programs before_;
+  std::vector<step> steps_;        ///< in the program's order
+  std::vector<lane_flows> lanes_;  ///< by lane; empty where it has no step
+};
+
+}  // namespace attnsim
