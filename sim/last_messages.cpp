@@ -132,7 +132,7 @@ std::vector<double> last_messages::bytes_carried() const {
 /// The steps, one after the other, each for all classes of ranks.
 class last_messages::work {
  public:
-  work(const last_messages& all, start from, std::vector<rank_state>& ranks, const watched& seen)
+  work(const last_messages& all, start from, std::vector<done>& ranks, const watched& seen)
       : all_(all),
         placed_(all.placed_),
         from_(std::move(from)),
@@ -154,8 +154,7 @@ class last_messages::work {
       step.op.lane < 0 ? do_locally(step.op) : move(step.op);
       finish(step);
     }
-    return std::all_of(ranks_.begin(), ranks_.end(),
-                       [](const rank_state& r) { return r.end != never; });
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const done& r) { return r.end != never; });
   }
 
  private:
@@ -241,7 +240,7 @@ class last_messages::work {
   const last_messages& all_;
   const placed_schedule& placed_;
   start from_;
-  std::vector<rank_state>& ranks_;
+  std::vector<done>& ranks_;
   watched seen_;
   std::vector<double> speeds_;
   std::vector<picoseconds> before_;       ///< by class: when all before is over
@@ -249,7 +248,7 @@ class last_messages::work {
   std::vector<moves> moves_;              ///< by lane
 };
 
-bool last_messages::run(start from, std::vector<rank_state>& ranks, const watched& seen) const {
+bool last_messages::run(start from, std::vector<done>& ranks, const watched& seen) const {
   return work(*this, std::move(from), ranks, seen).run();
 }
 

@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
+#include "sim/clock.hpp"
 #include "sim/fair_shares.hpp"
-#include "sim/rank_run.hpp"
 #include "sim/stream_programs.hpp"
 #include "sim/symmetry.hpp"
 #include "sim/timeline.hpp"
@@ -35,14 +35,20 @@ class last_messages {
     std::vector<std::vector<picoseconds>> ends;  ///< by stream, class: of its last operation
     picoseconds traffic = 0;                     ///< of the last flow
   };
+  /// What a class has done until now (rank_run.hpp).
+  struct done {
+    picoseconds compute = 0;
+    picoseconds end = 0;
+    double bytes_sent = 0;
+  };
   /// A class whose intervals are recorded.
   struct watched {
     std::size_t rank_class = 0;
     std::vector<interval>* intervals = nullptr;
   };
-  /// Does the rest, adding to the classes' states. False, with states that mean nothing, where something before is not over in
-  /// time.
-  bool run(start, std::vector<rank_state>&, const watched&) const;
+  /// Does the rest and adds it to what the classes have done. False, with sums that mean nothing, where something before is not
+  /// over in time.
+  bool run(start, std::vector<done>&, const watched&) const;
 
   /// What it carries over one link of each class, in bytes.
   std::vector<double> bytes_carried() const;

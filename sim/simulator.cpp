@@ -69,23 +69,33 @@ class simulation {
   /// With what follows the programs; nothing where that can't be told from what they have done.
   std::optional<timeline> run_before(const last_messages& rest) {
     run_events();
-    const last_messages::start reached{ends_, traffic_end_};
-    auto states = ranks_;
-    if (!rest.run(reached, states, {})) return {};
+    const last_messages::start reached{std::move(ends_), traffic_end_};
+    auto done = done_before();
+    if (!rest.run(reached, done, {})) return {};
     if (options_.record_slowest) {
       const auto slowest = std::max_element(
-          states.begin(), states.end(), [](const auto& a, const auto& b) { return a.end < b.end; });
-      const auto r = static_cast<std::size_t>(slowest - states.begin());
-      states = ranks_;
-      rest.run(reached, states, {r, &intervals_[r]});
+          done.begin(), done.end(), [](const auto& a, const auto& b) { return a.end < b.end; });
+      const auto r = static_cast<std::size_t>(slowest - done.begin());
+      done = done_before();
+      rest.run(reached, done, {r, &intervals_[r]});
     }
-    ranks_ = std::move(states);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      ranks_[r].compute = done[r].compute;
+      ranks_[r].end = done[r].end;
+      ranks_[r].bytes_sent = done[r].bytes_sent;
+    }
     for (const auto& r : ranks_) now_ = std::max(now_, r.end);
     carried_ = rest.bytes_carried();
     return result();
   }
 
  private:
+  std::vector<last_messages::done> done_before() const {
+    std::vector<last_messages::done> all;
+    for (const auto& r : ranks_) all.push_back({r.compute, r.end, r.bytes_sent});
+    return all;
+  }
+
   void run_events() {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) touched_.push_back(r);
     start_ready();

@@ -805,8 +805,10 @@ std::vector<tile> kernel_tiles(const token_set& queries, const token_set& keys, 
   return all;
 }
 
+/// Of blocks in another order the tokens are not kept: rows of large grids have thousands of ranges.
 placed_block::placed_block(const token_set& tokens, const std::vector<token_document>& documents)
-    : tokens_(tokens), ascends_(is_ascending(tokens)) {
+    : ascends_(is_ascending(tokens)) {
+  if (ascends_) tokens_ = tokens;
   const auto all = placed(tokens, documents);
   for (auto from = all.begin(); from != all.end();) {
     const auto to = std::find_if(
@@ -817,7 +819,7 @@ placed_block::placed_block(const token_set& tokens, const std::vector<token_docu
 }
 
 bool placed_block::is_same_ascending(const placed_block& other) const {
-  return ascends_ && tokens_ == other.tokens_;
+  return ascends_ && other.ascends_ && tokens_ == other.tokens_;
 }
 
 namespace {
