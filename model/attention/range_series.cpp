@@ -7,10 +7,10 @@ namespace attnsim {
 namespace {
 
 constexpr std::size_t most_phases = 4;
-constexpr std::int64_t kept_repeats = 4;  ///< of those that see the same
+constexpr std::size_t kept_repeats = 4;  ///< of those that see the same
 
-/// Whether each range is the one `phases` before it, moved as far as that was.
-bool repeats_after(std::size_t phases, const placed_ranges& all) {
+/// How many ranges from the first on are those `phases` before them, each moved as far as the first such.
+std::size_t repeating(std::size_t phases, const placed_ranges& all) {
   for (std::size_t i = phases; i < all.size(); ++i) {
     const auto &now = all[i], &before = all[i - phases];
     const auto &moved = all[phases + i % phases], &from = all[i % phases];
@@ -19,9 +19,9 @@ bool repeats_after(std::size_t phases, const placed_ranges& all) {
         now.step == before.step &&
         now.tokens.first - before.tokens.first == moved.tokens.first - from.tokens.first &&
         now.offset - before.offset == all[phases].offset - all[0].offset;
-    if (!alike) return false;
+    if (!alike) return i;
   }
-  return true;
+  return all.size();
 }
 
 /// How many of first, first + move, ... are at most `token`.
@@ -49,7 +49,7 @@ class repeats_alike {
   /// The end of those that see what `first` sees, all of it wholly; the next one where it sees some in part.
   std::int64_t end(std::int64_t first) {
     auto low = first + 1, high = series_.repeats();
-    if (low == high || !look_at(first)) return low;
+    if (!look_at(first)) return low;
     while (low < high) {
       const auto middle = low + (high - low) / 2;
       sees_the_same(middle) ? low = middle + 1 : high = middle;
@@ -82,6 +82,7 @@ class repeats_alike {
 template <typename Seen>
 folded_ranges fold(const range_series& series, const Seen& seen) {
   repeats_alike<Seen> alike(series, seen);
+  constexpr auto kept = static_cast<std::int64_t>(kept_repeats);
   folded_ranges result;
   std::int64_t left_out = 0;
   const auto keep = [&](std::int64_t repeat) {
@@ -93,9 +94,9 @@ folded_ranges fold(const range_series& series, const Seen& seen) {
   };
   for (std::int64_t first = 0; first < series.repeats();) {
     const auto end = alike.end(first);
-    const auto last_kept = std::min(end, first + kept_repeats - 1);
+    const auto last_kept = std::min(end, first + kept - 1);
     for (auto i = first; i < last_kept; ++i) keep(i);
-    const auto times = end - first - (kept_repeats - 1);
+    const auto times = end - first - (kept - 1);
     if (times > 1) {
       const auto at = series.range(0, last_kept - 1).offset - left_out * series.places();
       result.folds.push_back({at, series.places(), times});
@@ -104,23 +105,29 @@ folded_ranges fold(const range_series& series, const Seen& seen) {
     if (last_kept < end) keep(end - 1);
     first = end;
   }
+  for (auto r : series.rest()) {
+    r.offset -= left_out * series.places();
+    result.ranges.push_back(r);
+  }
   return result;
 }
 
 }  // namespace
 
-range_series::range_series(const placed_ranges& all) : first_(all) {
+range_series::range_series(const placed_ranges& all) {
   for (std::size_t phases = 1; phases <= most_phases && phases * kept_repeats < all.size();
        ++phases) {
-    if (all.size() % phases != 0 || !repeats_after(phases, all)) continue;
-    first_.resize(phases);
-    repeats_ = static_cast<std::int64_t>(all.size() / phases);
+    const auto repeats = repeating(phases, all) / phases;
+    if (2 * repeats * phases < all.size() || repeats <= kept_repeats) continue;
+    first_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(phases));
+    rest_.assign(all.begin() + static_cast<std::ptrdiff_t>(repeats * phases), all.end());
+    repeats_ = static_cast<std::int64_t>(repeats);
     places_ = all[phases].offset - all[0].offset;
     for (std::size_t p = 0; p < phases; ++p)
       moves_.push_back(all[phases + p].tokens.first - all[p].tokens.first);
     return;
   }
-  moves_.resize(first_.size());
+  rest_ = all;
 }
 
 placed_range range_series::range(std::size_t phase, std::int64_t repeat) const {
@@ -131,14 +138,16 @@ placed_range range_series::range(std::size_t phase, std::int64_t repeat) const {
 }
 
 std::int64_t range_series::ending_by(std::int64_t token) const {
-  std::int64_t all = 0;
+  std::int64_t all = std::count_if(rest_.begin(), rest_.end(),
+                                   [&](const placed_range& r) { return last(r.tokens) <= token; });
   for (std::size_t p = 0; p < first_.size(); ++p)
     all += terms_up_to(token, last(first_[p].tokens), moves_[p], repeats_);
   return all;
 }
 
 std::int64_t range_series::beginning_by(std::int64_t token) const {
-  std::int64_t all = 0;
+  std::int64_t all = std::count_if(rest_.begin(), rest_.end(),
+                                   [&](const placed_range& r) { return r.tokens.first <= token; });
   for (std::size_t p = 0; p < first_.size(); ++p)
     all += terms_up_to(token, first_[p].tokens.first, moves_[p], repeats_);
   return all;

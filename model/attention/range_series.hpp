@@ -28,15 +28,18 @@ constexpr std::int64_t last(const token_range& r) {
   return r.first + (r.count - 1) * r.stride;
 }
 
-/// Repeat i has each of the first ranges `moves * i` tokens later in the sequence and `places * i` later in memory.
+/// Repeat i has each of the first ranges `moves * i` tokens later in the sequence and `places * i` later in memory. What comes after
+/// the repeats is the rest: the last zigzag chunk's two ranges are one.
 class range_series {
  public:
-  /// Of ranges as they lie in memory, with as few to a repeat as there can be, up to four; else all of them once.
+  /// Of ranges as they lie in memory, with as few to a repeat as there can be, up to four, where most repeat; else all of them are
+  /// the rest.
   explicit range_series(const placed_ranges&);
 
   std::int64_t repeats() const { return repeats_; }
   std::int64_t places() const { return places_; }
   std::size_t phases() const { return first_.size(); }
+  const placed_ranges& rest() const { return rest_; }
   placed_range range(std::size_t phase, std::int64_t repeat) const;
 
   /// How many ranges end at or before a token; begin at or before it.
@@ -45,8 +48,9 @@ class range_series {
 
  private:
   placed_ranges first_;
+  placed_ranges rest_;
   std::vector<std::int64_t> moves_;  ///< by phase
-  std::int64_t repeats_ = 1;
+  std::int64_t repeats_ = 0;
   std::int64_t places_ = 0;
 };
 

@@ -829,6 +829,7 @@ placed_ranges ranges_of(const range_series& series) {
   for (std::int64_t i = 0; i < series.repeats(); ++i) {
     for (std::size_t p = 0; p < series.phases(); ++p) all.push_back(series.range(p, i));
   }
+  all.insert(all.end(), series.rest().begin(), series.rest().end());
   return all;
 }
 
