@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "model/cost/elementwise.hpp"
 #include "model/error.hpp"
 #include "model/median.hpp"
 #include "model/named.hpp"
@@ -312,25 +313,7 @@ std::int64_t memory_traffic(const memory_point& p) {
 }
 
 std::int64_t elementwise_traffic(const elementwise_point& p) {
-  constexpr int half = 2, single = 4;
-  const auto bytes = [&] {
-    switch (p.operation) {
-      case elementwise_kind::norm:
-      case elementwise_kind::norm_gradient:
-        return 4 * half;
-      case elementwise_kind::gate:
-        return 3 * half;
-      case elementwise_kind::gate_gradient:
-        return 5 * half;
-      case elementwise_kind::cast:
-        return half + single;
-      case elementwise_kind::rotation:
-      case elementwise_kind::plain:
-        break;
-    }
-    return 2 * half;
-  }();
-  return p.rows * p.width * bytes;
+  return p.rows * p.width * cost_of(p.operation).fused;
 }
 
 void measurement::add(const sample& s) {

@@ -1,5 +1,6 @@
 #include "model/layer/layer.hpp"
 
+#include "model/cost/elementwise.hpp"
 #include "model/named.hpp"
 
 namespace attnsim {
@@ -9,33 +10,23 @@ constexpr name_table<recomputation, 3> recomputations{{{recomputation::none, "no
                                                        {recomputation::selective, "selective"},
                                                        {recomputation::full, "full"}}};
 
-constexpr double number = 2;  ///< bytes, of bf16
+constexpr double number = half_bytes, wide = single_bytes;
 
-/// Bytes that an elementwise operation moves for each element, and in how many kernels.
-struct element_cost {
-  double fused = 0, eager = 0;
-  int eager_kernels = 1;
-  elementwise_kind kind = elementwise_kind::plain;  ///< fused
-};
-// Adds the branch to the residual and norms the sum: two in, two out. Eager, the norm's six steps are in fp32.
-constexpr element_cost norm_cost{4 * number, 36, 8, elementwise_kind::norm},
-    norm_gradient{4 * number, 60, 12, elementwise_kind::norm_gradient};
-// Without the residual.
-constexpr element_cost latent_norm_cost{2 * number, 30, 7, elementwise_kind::norm},
-    latent_norm_gradient{3 * number, 54, 11, elementwise_kind::norm_gradient};
-// Eager, to fp32 and back.
-constexpr element_cost rotation_cost{2 * number, 20, 6, elementwise_kind::rotation};
-constexpr element_cost gated_cost{3 * number, 5 * number, 2, elementwise_kind::gate},
-    gated_gradient{5 * number, 9 * number, 4, elementwise_kind::gate_gradient};
-constexpr element_cost copy_cost{2 * number, 2 * number, 1, elementwise_kind::cast};
-constexpr double wide = 4;  ///< bytes, of fp32
-constexpr element_cost widening_cost{number + wide, number + wide, 1, elementwise_kind::cast};
-constexpr element_cost plain_cost{2 * number, 2 * number, 1},
-    plain_gradient{3 * number, 3 * number, 1};
-// bf16 in, fp8 and its transpose out.
-constexpr element_cost fp8_cost{number + 2, number + 2, 1};
-// Logits to fp32, their sum of exponentials; backward the gradient, to bf16.
-constexpr element_cost loss_cost{10, 18, 4}, loss_gradient{10, 18, 4};
+// Operations that are much as one of the table is: norms without a residual, values copied, products' inputs cast to fp8 and
+// transposed, logits to fp32 with their sum of exponentials and, backward, their gradient to bf16.
+constexpr elementwise_cost latent_norm{elementwise_kind::norm, 2 * half_bytes, 30, 7},
+    latent_norm_gradient{elementwise_kind::norm_gradient, 3 * half_bytes, 54, 11};
+constexpr elementwise_cost copied_values{elementwise_kind::cast, 2 * half_bytes, 2 * half_bytes};
+constexpr elementwise_cost plain_gradient{elementwise_kind::plain, 3 * half_bytes, 3 * half_bytes};
+constexpr elementwise_cost to_fp8{elementwise_kind::plain, half_bytes + 2, half_bytes + 2};
+constexpr elementwise_cost of_logits{elementwise_kind::plain, 10, 18, 4};
+
+elementwise_kind activation(const transformer& m) {
+  return m.gated ? elementwise_kind::gate : elementwise_kind::plain;
+}
+const elementwise_cost& activation_gradient(const transformer& m) {
+  return m.gated ? cost_of(elementwise_kind::gate_gradient) : plain_gradient;
+}
 
 /// The layer's sizes on one device.
 struct sizes {
@@ -62,7 +53,11 @@ class operation_list {
  public:
   explicit operation_list(const layer_setting& s) : s_(s), n_(s) {}
 
-  void elementwise(std::string_view name, double elements, const element_cost& cost) {
+  void elementwise(std::string_view name, double elements, elementwise_kind kind) {
+    elementwise(name, elements, cost_of(kind));
+  }
+
+  void elementwise(std::string_view name, double elements, const elementwise_cost& cost) {
     if (elements <= 0) return;
     list_.push_back({.name = name,
                      .work = layer_work::elementwise,
@@ -87,7 +82,7 @@ class operation_list {
   }
 
   void cast(std::string_view name, double elements) {
-    if (s_.linear == product_type::fp8) elementwise(name, elements, fp8_cost);
+    if (s_.linear == product_type::fp8) elementwise(name, elements, to_fp8);
   }
 
   void attention(pass_kind pass) {
@@ -169,7 +164,7 @@ void latent_projections(operation_list& list, const layer_setting& s, bool selec
     list.product("queries", n.tokens, n.query, n.hidden);
   }
   if (!selective) list.product("latents", n.local, n.latents, n.hidden);
-  list.elementwise("norm of latents", n.local * (n.query_latent + n.latent), latent_norm_cost);
+  list.elementwise("norm of latents", n.local * (n.query_latent + n.latent), latent_norm);
   list.cast("inputs to fp8", n.local * (n.query_latent + n.latent));
   list.gather_latents();
   if (n.query_latent > 0) list.product("queries", n.tokens, n.query, n.query_latent);
@@ -179,7 +174,7 @@ void latent_projections(operation_list& list, const layer_setting& s, bool selec
 void attention_forward(operation_list& list, const layer_setting& s, bool again) {
   const sizes n(s);
   const bool selective = again && s.recomputed == recomputation::selective;
-  list.elementwise("norm", n.local * n.hidden, norm_cost);
+  list.elementwise("norm", n.local * n.hidden, elementwise_kind::norm);
   list.cast("inputs to fp8", n.local * n.hidden);
   if (n.latent > 0) {
     latent_projections(list, s, selective);
@@ -188,8 +183,8 @@ void attention_forward(operation_list& list, const layer_setting& s, bool again)
     // queries and values are kept, keys and the output are computed again
     list.product("projections", n.tokens, selective ? n.key : n.query + n.key + n.value, n.hidden);
   }
-  list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
-  if (s.copies_values && !selective) list.elementwise("values", n.tokens * n.value, copy_cost);
+  list.elementwise("rotation", n.tokens * (n.query + n.key), elementwise_kind::rotation);
+  if (s.copies_values && !selective) list.elementwise("values", n.tokens * n.value, copied_values);
   if (selective && n.latent > 0) return;
   if (!selective) list.attention(pass_kind::forward);
   if (!selective) list.cast("inputs to fp8", n.tokens * n.output);
@@ -205,7 +200,7 @@ void dense_forward(operation_list& list, const layer_setting& s, bool again) {
       selective ? m.products_before_activation() - 1 : m.products_before_activation();
   list.gather_tokens();
   if (before > 0) list.product("MLP up", n.tokens, before * n.inner, n.hidden);
-  list.elementwise("activation", n.tokens * n.inner, m.gated ? gated_cost : plain_cost);
+  list.elementwise("activation", n.tokens * n.inner, activation(m));
   list.cast("inputs to fp8", n.tokens * n.inner);
   if (selective) return;
   list.product("MLP down", n.tokens, n.hidden, n.inner);
@@ -216,43 +211,43 @@ void experts_forward(operation_list& list, const layer_setting& s) {
   const auto& m = s.model;
   const auto [local, hidden, tokens, count, rows, width, before, shared] = expert_sizes(s);
   list.product("router", local, m.experts, hidden);
-  list.elementwise("order of tokens", tokens * hidden, plain_cost);
+  list.elementwise("order of tokens", tokens * hidden, elementwise_kind::plain);
   list.collective("tokens to experts", collective_kind::all_to_all, rank_group::expert,
                   exchanged_bytes(s));
   list.product("experts up", rows, before * width, hidden, count);
-  list.elementwise("activation", tokens * width, m.gated ? gated_cost : plain_cost);
+  list.elementwise("activation", tokens * width, activation(m));
   list.product("experts down", rows, hidden, width, count);
   list.collective("tokens from experts", collective_kind::all_to_all, rank_group::expert,
                   exchanged_bytes(s));
-  list.elementwise("sum of experts", tokens * hidden, plain_cost);
+  list.elementwise("sum of experts", tokens * hidden, elementwise_kind::plain);
   if (shared == 0) return;
   list.product("shared expert up", local, before * shared, hidden);
-  list.elementwise("activation", local * shared, m.gated ? gated_cost : plain_cost);
+  list.elementwise("activation", local * shared, activation(m));
   list.product("shared expert down", local, hidden, shared);
 }
 
 void experts_backward(operation_list& list, const layer_setting& s) {
   const auto& m = s.model;
   const auto [local, hidden, tokens, count, rows, width, before, shared] = expert_sizes(s);
-  list.elementwise("sum of experts", tokens * hidden, plain_cost);
+  list.elementwise("sum of experts", tokens * hidden, elementwise_kind::plain);
   list.collective("tokens to experts", collective_kind::all_to_all, rank_group::expert,
                   exchanged_bytes(s));
   list.gradients("experts down", rows, hidden, width, count);
-  list.elementwise("activation", tokens * width, m.gated ? gated_gradient : plain_gradient);
+  list.elementwise("activation", tokens * width, activation_gradient(m));
   list.gradients("experts up", rows, before * width, hidden, count);
   list.collective("tokens from experts", collective_kind::all_to_all, rank_group::expert,
                   exchanged_bytes(s));
-  list.elementwise("order of tokens", tokens * hidden, plain_cost);
+  list.elementwise("order of tokens", tokens * hidden, elementwise_kind::plain);
   list.gradients("router", local, m.experts, hidden);
   if (shared == 0) return;
   list.gradients("shared expert down", local, hidden, shared);
-  list.elementwise("activation", local * shared, m.gated ? gated_gradient : plain_gradient);
+  list.elementwise("activation", local * shared, activation_gradient(m));
   list.gradients("shared expert up", local, before * shared, hidden);
 }
 
 void mlp_forward(operation_list& list, const layer_setting& s, bool again) {
   const sizes n(s);
-  list.elementwise("norm", n.local * n.hidden, norm_cost);
+  list.elementwise("norm", n.local * n.hidden, elementwise_kind::norm);
   list.cast("inputs to fp8", n.local * n.hidden);
   if (s.model.experts > 0) return experts_forward(list, s);
   dense_forward(list, s, again);
@@ -266,13 +261,12 @@ void mlp_backward(operation_list& list, const layer_setting& s) {
   } else {
     list.gather_tokens();
     list.gradients("MLP down", n.tokens, n.hidden, n.inner);
-    list.elementwise("activation", n.tokens * n.inner,
-                     s.model.gated ? gated_gradient : plain_gradient);
+    list.elementwise("activation", n.tokens * n.inner, activation_gradient(s.model));
     list.gather_tokens();
     list.gradients("MLP up", n.tokens, s.model.products_before_activation() * n.inner, n.hidden);
     list.scatter_sums();
   }
-  list.elementwise("norm", n.local * n.hidden, norm_gradient);
+  list.elementwise("norm", n.local * n.hidden, elementwise_kind::norm_gradient);
 }
 
 void latent_gradients(operation_list& list, const layer_setting& s) {
@@ -294,8 +288,8 @@ void attention_backward(operation_list& list, const layer_setting& s) {
   list.gather_tokens();
   list.gradients("output", n.tokens, n.hidden, n.output);
   list.attention(pass_kind::backward);
-  list.elementwise("rotation", n.tokens * (n.query + n.key), rotation_cost);
-  if (s.copies_values) list.elementwise("values", n.tokens * n.value, copy_cost);
+  list.elementwise("rotation", n.tokens * (n.query + n.key), elementwise_kind::rotation);
+  if (s.copies_values) list.elementwise("values", n.tokens * n.value, copied_values);
   if (n.latent > 0) {
     latent_gradients(list, s);
   } else {
@@ -303,7 +297,7 @@ void attention_backward(operation_list& list, const layer_setting& s) {
     list.gradients("projections", n.tokens, n.query + n.key + n.value, n.hidden);
     list.scatter_sums();
   }
-  list.elementwise("norm", n.local * n.hidden, norm_gradient);
+  list.elementwise("norm", n.local * n.hidden, elementwise_kind::norm_gradient);
 }
 
 /// A collective over all that have the same parameters.
@@ -396,7 +390,7 @@ std::vector<layer_operation> gradient_casts(const layer_setting& s) {
     list.elementwise(
         "gradients to fp32",
         dense_parameters_a_rank(s) - s.model.norm_parameters() + expert_parameters_a_rank(s),
-        widening_cost);
+        elementwise_kind::cast);
   return list.take();
 }
 
@@ -412,10 +406,10 @@ std::vector<layer_operation> loss_forward(const layer_setting& given) {
   const auto s = in_half(given);
   const sizes n(s);
   operation_list list(s);
-  list.elementwise("norm", n.local * n.hidden, norm_cost);
+  list.elementwise("norm", n.local * n.hidden, elementwise_kind::norm);
   list.gather_tokens();
   list.product("output layer", n.tokens, logits(s) / n.tokens, n.hidden);
-  list.elementwise("loss", logits(s), loss_cost);
+  list.elementwise("loss", logits(s), of_logits);
   return list.take();
 }
 
@@ -423,10 +417,10 @@ std::vector<layer_operation> loss_backward(const layer_setting& given) {
   const auto s = in_half(given);
   const sizes n(s);
   operation_list list(s);
-  list.elementwise("loss", logits(s), loss_gradient);
+  list.elementwise("loss", logits(s), of_logits);
   list.gradients("output layer", n.tokens, logits(s) / n.tokens, n.hidden);
   list.scatter_sums();
-  list.elementwise("norm", n.local * n.hidden, norm_gradient);
+  list.elementwise("norm", n.local * n.hidden, elementwise_kind::norm_gradient);
   return list.take();
 }
 
