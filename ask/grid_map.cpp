@@ -6,14 +6,6 @@
 namespace attnsim::ask {
 namespace {
 
-std::vector<int> divisors_of(int ranks) {
-  std::vector<int> all;
-  for (int d = 1; d <= ranks; ++d) {
-    if (ranks % d == 0) all.push_back(d);
-  }
-  return all;
-}
-
 /// None where the schedule refuses, or it does not fit.
 std::optional<prediction> predict_on(question q, const cluster& c, int ranks) {
   try {

@@ -55,9 +55,8 @@ plan_request in_groups(plan_request r, int data_parallel) {
 std::vector<int> group_counts(const plan_request& r) {
   std::vector<int> counts;
   const auto places = r.ranks / r.fixed.tensor_parallel;
-  for (int n = 1; n <= places; ++n) {
-    const bool divides = places % n == 0 && r.problem.batch % n == 0;
-    if (divides && (n == 1 || r.problem.prefixes.empty())) counts.push_back(n);
+  for (const int n : divisors_of(places)) {
+    if (r.problem.batch % n == 0 && (n == 1 || r.problem.prefixes.empty())) counts.push_back(n);
   }
   return counts;
 }
@@ -68,9 +67,7 @@ std::vector<std::string> schedules_of(const plan_request& request) {
   const bool more_keys = request.problem.tokens(token_side::keys) > request.problem.sequence;
   const bool has_window = request.problem.window > 0;
   for (const auto& a : algorithms()) {
-    const bool computes = !a.whole_queries || request.pass == pass_kind::forward;
-    const bool of_use = (more_keys || !a.for_more_keys) && (has_window || !a.for_windows);
-    if (computes && of_use && !a.found_by_search) names.push_back(a.name);
+    if (is_searched(a, request.pass, more_keys, has_window)) names.push_back(a.name);
   }
   return names;
 }
@@ -132,8 +129,8 @@ std::vector<std::string> placements_of(const plan_request& request, const rank_g
 std::vector<int> tensor_parallel_degrees(const algorithm& of, const plan_request& request) {
   if (!of.whole_queries || request.fix_tensor_parallel) return {request.fixed.tensor_parallel};
   std::vector<int> degrees;
-  for (int n = 1; n <= request.ranks; ++n) {
-    if (request.ranks % n == 0 && request.problem.kv_heads % n == 0) degrees.push_back(n);
+  for (const int n : divisors_of(request.ranks)) {
+    if (request.problem.kv_heads % n == 0) degrees.push_back(n);
   }
   return degrees;
 }

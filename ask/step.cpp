@@ -120,22 +120,6 @@ attention problem_with(const attention& shape, const step_question& q) {
   return as_framework_has_it(std::move(a), q.base);
 }
 
-/// About a field that the step has by another name.
-[[noreturn]] void rethrow_about_step(const input_error& e, const step_question& q) {
-  const std::string message = e.what();
-  if (e.field() == "pass") {
-    constexpr std::string_view why = "expected forward";
-    const auto reason = message.find(why);
-    throw input_error(
-        asked("task"), std::string(name_of(q.task)),
-        "expected prefill" +
-            (reason == std::string::npos ? std::string() : message.substr(reason + why.size())));
-  }
-  if (e.field() == "batch")
-    throw input_error(location{"micro-batch" + message.substr(e.field().size()), "micro-batch"});
-  throw e;
-}
-
 /// Attention of both kinds of layers, and what a layer takes of it on average.
 struct layers_attention {
   const prediction* full = nullptr;
@@ -160,8 +144,11 @@ layers_attention attention_of(const step_question& q, const degrees& cut, const 
     const auto a = problem_with(shape, q);
     try {
       return known.attention(a, strategy_of(asked_attention, a), ranks, pass, q.base.by);
+    } catch (const forward_only& e) {  // a step has a task
+      throw input_error(asked("task"), std::string(name_of(q.task)), "expected prefill" + e.why());
     } catch (const input_error& e) {
-      rethrow_about_step(e, q);
+      if (e.field() == "batch") throw input_error(e.about("micro-batch"));
+      throw;
     }
   };
   layers_attention result;

@@ -14,14 +14,6 @@ namespace {
 /// Attention's strategies on so many tensor and context ranks, fastest by the closed form first.
 using ranking = std::vector<std::pair<double, std::string>>;
 
-std::vector<std::int64_t> divisors_of(std::int64_t n) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t d = 1; d <= n; ++d) {
-    if (n % d == 0) all.push_back(d);
-  }
-  return all;
-}
-
 std::vector<std::int64_t> open_or(const std::optional<std::int64_t>& given,
                                   std::vector<std::int64_t> open) {
   return given ? std::vector{*given} : std::move(open);
@@ -129,10 +121,8 @@ class search {
     const auto stage = *q.tensor * *q.context * *q.data;
     std::vector<std::int64_t> experts{1};
     if (model_.experts > 0) {
-      experts.clear();
-      for (const auto e : divisors_of(model_.experts)) {
-        if (stage % e == 0) experts.push_back(e);
-      }
+      experts = divisors_of<std::int64_t>(model_.experts);
+      std::erase_if(experts, [&](std::int64_t e) { return stage % e != 0; });
     }
     for (const auto expert : open_or(request_.asked.expert, experts)) {
       q.expert = expert;
@@ -196,9 +186,9 @@ class search {
     const auto& names = request_.schedules;
     if (!names.empty()) return std::find(names.begin(), names.end(), one.name) != names.end();
     if (context == 1) return one.name == question{}.schedule;  // nothing travels
-    if (one.whole_queries || (trains() && !has_pass({.schedule = one.name}, pass_kind::backward)))
-      return false;
-    return !one.found_by_search && (!one.for_more_keys || request_.asked.base.prefix > 0);
+    if (one.whole_queries) return false;                       // the tensor degree is the step's
+    return is_searched(one, trains() ? pass_kind::both : pass_kind::forward,
+                       request_.asked.base.prefix > 0, model_.shape.window > 0);
   }
 
   void estimate_all() {

@@ -37,8 +37,17 @@ class located_error : public std::runtime_error {
   located_error(const location& where, const std::string& what)
       : std::runtime_error(where.text + ": " + what), field_(where.field) {}
 
+  /// A whole message, which begins with the field.
+  explicit located_error(const location& message)
+      : std::runtime_error(message.text), field_(message.field) {}
+
   /// With which the message begins; empty: it is not about a field.
   const std::string& field() const { return field_; }
+
+  /// The message with another name of the field.
+  location about(const std::string& field) const {
+    return {field + std::string(what()).substr(field_.size()), field};
+  }
 
  private:
   std::string field_;

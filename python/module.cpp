@@ -59,7 +59,7 @@ std::string worded(const Error& e) {
   auto keyword = e.field();
   std::replace(keyword.begin(), keyword.end(), '-', '_');
   if (keyword == "pass") keyword = "pass_";
-  return printable(keyword + std::string(e.what()).substr(e.field().size()));
+  return printable(e.about(keyword));
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as pybind11 calls it

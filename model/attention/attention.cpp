@@ -160,14 +160,13 @@ void check_latent(const attention& a) {
 
 }  // namespace
 
+forward_only::forward_only(pass_kind pass, const std::string& why)
+    : input_error(asked("pass"), std::string(name_of(pass)), "expected forward" + why), why_(why) {}
+
 void check(const attention& a, pass_kind pass) {
-  if (a.latent && pass != pass_kind::forward) {
-    throw input_error(asked("pass"), std::string(name_of(pass)),
-                      "expected forward with latent: projections are absorbed to decode");
-  }
-  if (a.prefix == 0 || pass == pass_kind::forward) return;
-  throw input_error(asked("pass"), std::string(name_of(pass)),
-                    "expected forward: the tokens of a cached prefix have no gradients");
+  if (pass == pass_kind::forward) return;
+  if (a.latent) throw forward_only(pass, " with latent: projections are absorbed to decode");
+  if (a.prefix > 0) throw forward_only(pass, ": the tokens of a cached prefix have no gradients");
 }
 
 void check(const attention& a) {

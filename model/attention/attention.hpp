@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/error.hpp"
 #include "model/units.hpp"
 
 namespace attnsim {
@@ -85,7 +86,18 @@ bool is_countable(const attention&);
 /// the latter with a full mask.
 void check(const attention&);
 
-/// Cached tokens have no gradients, nor has absorbed latent attention: throws input_error for any other pass.
+/// A pass was asked for that does not exist: there is a forward pass alone. `why` goes on behind "expected forward".
+class forward_only : public input_error {
+ public:
+  forward_only(pass_kind, const std::string& why);
+
+  const std::string& why() const { return why_; }
+
+ private:
+  std::string why_;
+};
+
+/// Cached tokens have no gradients, nor has absorbed latent attention: throws forward_only for any other pass.
 void check(const attention&, pass_kind);
 
 std::string_view name_of(mask_kind);

@@ -156,6 +156,11 @@ TEST(step, errors_are_about_its_own_fields) {
       answered({{"micro-batch", "1000000000"}}), input_error,
       "micro-batch: '1000000000': expected at most 536870912 here: bytes and pairs of tokens "
       "are counted in 64 bits");
+  try {
+    answered({{"micro-batch", "1000000000"}});
+  } catch (const input_error& e) {
+    EXPECT_EQ(e.field(), "micro-batch");  // views word it
+  }
 }
 
 TEST(step, degrees_must_fit) {

@@ -59,9 +59,7 @@ const algorithm& find_algorithm(std::string_view name) {
 
 std::vector<std::pair<int, int>> grids_of(int ranks) {
   std::vector<std::pair<int, int>> result;
-  for (int cols = 1; cols <= ranks; ++cols) {
-    if (ranks % cols == 0) result.emplace_back(ranks / cols, cols);
-  }
+  for (const int cols : divisors_of(ranks)) result.emplace_back(ranks / cols, cols);
   return result;
 }
 
@@ -191,6 +189,11 @@ std::string refusal(const strategy& s, const attention& a) {
   return latent_refusal(s, a);
 }
 
+bool is_searched(const algorithm& a, pass_kind pass, bool more_keys, bool has_windows) {
+  return (!a.whole_queries || pass == pass_kind::forward) && (more_keys || !a.for_more_keys) &&
+         (has_windows || !a.for_windows) && !a.found_by_search;
+}
+
 bool has_pass(const strategy& s, pass_kind pass) {
   return pass == pass_kind::forward ||
          (!find_algorithm(s.schedule).whole_queries && s.keys_sent == key_form::expanded);
@@ -198,10 +201,9 @@ bool has_pass(const strategy& s, pass_kind pass) {
 
 void require_pass(const strategy& s, pass_kind pass) {
   if (has_pass(s, pass)) return;
-  throw input_error(asked("pass"), std::string(name_of(pass)),
-                    s.keys_sent == key_form::latent
-                        ? "expected forward with latents sent"
-                        : fmt::format("expected forward: {} decodes", s.schedule));
+  throw forward_only(pass, s.keys_sent == key_form::latent
+                               ? " with latents sent"
+                               : fmt::format(": {} decodes", s.schedule));
 }
 
 std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int ranks) {

@@ -89,6 +89,9 @@ const std::deque<algorithm>& algorithms();
 /// that is taken.
 void add_algorithm(algorithm);
 
+/// Whether a search of all schedules tries it for a problem whose keys are more than its queries, or that has windows.
+bool is_searched(const algorithm&, pass_kind, bool more_keys, bool has_windows);
+
 /// Throws input_error that lists the names.
 const algorithm& find_algorithm(std::string_view name);
 
@@ -98,7 +101,7 @@ std::string refusal(const strategy&, const attention&);
 
 /// Whether the strategy's algorithm computes it.
 bool has_pass(const strategy&, pass_kind);
-/// Throws input_error where it does not.
+/// Throws forward_only where it does not.
 void require_pass(const strategy&, pass_kind);
 
 /// Throws infeasible unless the tensor-parallel degree divides the ranks and the K/V heads.
@@ -117,6 +120,16 @@ rank_grid schedule_grid(const strategy&);
 
 /// The schedule of a completed strategy.
 schedule make_schedule(const strategy&, const attention&, pass_kind pass);
+
+/// Ascending.
+template <typename Integer>
+std::vector<Integer> divisors_of(Integer n) {
+  std::vector<Integer> all;
+  for (Integer d = 1; d <= n; ++d) {
+    if (n % d == 0) all.push_back(d);
+  }
+  return all;
+}
 
 /// All R x C with R * C = ranks, ascending in C.
 std::vector<std::pair<int, int>> grids_of(int ranks);
