@@ -34,6 +34,11 @@ namespace {
   throw infeasible("layers on " + std::string(b.name()) + " devices: expected kernel cpu or cuda");
 }
 
+[[noreturn]] void no_experts(const backend& b) {
+  throw infeasible("layers with experts on " + std::string(b.name()) +
+                   " devices: expected kernel cpu");
+}
+
 }  // namespace
 
 void backend::forward_each(stream_id stream, std::span<const forward_arguments> blocks) {
@@ -59,6 +64,15 @@ void backend::gate(stream_id, const gate_arguments&) {
 }
 void backend::gate_gradient(stream_id, const gate_gradient_arguments&) {
   no_layers(*this);
+}
+void backend::order_tokens(stream_id, const expert_order_arguments&) {
+  no_experts(*this);
+}
+void backend::sum_experts(stream_id, const expert_sum_arguments&) {
+  no_experts(*this);
+}
+void backend::sum_experts_gradient(stream_id, const expert_sum_gradient_arguments&) {
+  no_experts(*this);
 }
 void backend::rotate(stream_id, const token_shape&, const device_tensor&, const device_tensor&,
                      const float*, bool) {

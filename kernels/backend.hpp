@@ -162,6 +162,10 @@ class backend {
   virtual void norm_gradient(stream_id stream, const norm_gradient_arguments& arguments);
   virtual void gate(stream_id stream, const gate_arguments& arguments);
   virtual void gate_gradient(stream_id stream, const gate_gradient_arguments& arguments);
+  virtual void order_tokens(stream_id stream, const expert_order_arguments& arguments);
+  virtual void sum_experts(stream_id stream, const expert_sum_arguments& arguments);
+  virtual void sum_experts_gradient(stream_id stream,
+                                    const expert_sum_gradient_arguments& arguments);
   /// Of any types and strides. `angles`: of each token the cosines, then the sines, head_dim / 2 each.
   virtual void rotate(stream_id stream, const token_shape& shape, const device_tensor& destination,
                       const device_tensor& source, const float* angles, bool back);

@@ -34,6 +34,15 @@ void check_rows(std::string_view operation, const Arguments& a) {
   require_sum_type(operation, a.type);
 }
 
+template <typename Arguments>
+void check_experts(std::string_view operation, const Arguments& a) {
+  require_sizes(operation, {{"rows", a.at.rows},
+                            {"active", a.at.active},
+                            {"experts", a.at.experts},
+                            {"width", a.width}});
+  require_sum_type(operation, a.type);
+}
+
 }  // namespace
 
 void check(const product_arguments& a) {
@@ -56,6 +65,16 @@ void check(const gate_arguments& a) {
 }
 void check(const gate_gradient_arguments& a) {
   check_rows("gate gradient", a);
+}
+
+void check(const expert_order_arguments& a) {
+  check_experts("order of tokens", a);
+}
+void check(const expert_sum_arguments& a) {
+  check_experts("sum of experts", a);
+}
+void check(const expert_sum_gradient_arguments& a) {
+  check_experts("gradient of experts' sum", a);
 }
 
 void check_rotation(const token_shape& shape) {

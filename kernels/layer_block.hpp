@@ -8,6 +8,10 @@
 //                    (RoPE, arXiv 2104.09864, in halves as Llama's checkpoints have it); `back` turns the other way: its gradient
 //   gate             y = silu(g) u, silu(g) = g / (1 + exp(-g))                                     (SwiGLU, arXiv 2002.05202)
 //   gate gradient    dg = dy u silu'(g), du = dy silu(g)
+//   order            a copy of token i for each expert that it goes to, at its place: y_place(i, j) = x_i
+//   expert sum       y_i = sum over j of w_ij x_place(i, j), w_i the softmax of the router's logits of the token's experts (Mixtral,
+//                    arXiv 2401.04088); without logits w = 1, the gradient of an order
+//   sum gradient     dx_place(i, j) = w_ij dy_i; of logits w_ij (d_ij - sum over k of w_ik d_ik), d_ij = <dy_i, x_place(i, j)>
 #pragma once
 
 #include <cstdint>
@@ -75,12 +79,51 @@ struct gate_gradient_arguments {
   void* input_gradient = nullptr;
 };
 
+/// Where the copies of `rows` tokens lie: of token i for the j-th of its experts in row places[i active + j] of the ordered ones, and
+/// which of a token's `experts` logits weighs it. Both lists are in device memory.
+struct expert_places {
+  std::int64_t rows = 0, active = 0, experts = 0;
+  const std::int32_t* places = nullptr;
+  const std::int32_t* chosen = nullptr;
+};
+
+struct expert_order_arguments {
+  expert_places at;
+  std::int64_t width = 0;
+  data_type type = data_type::bf16;
+  const void* tokens = nullptr;  ///< rows x width
+  void* ordered = nullptr;       ///< rows active x width
+};
+
+struct expert_sum_arguments {
+  expert_places at;
+  std::int64_t width = 0;
+  data_type type = data_type::bf16;
+  const void* logits = nullptr;  ///< rows x experts; null: all weights are 1
+  const void* ordered = nullptr;
+  void* result = nullptr;
+};
+
+struct expert_sum_gradient_arguments {
+  expert_places at;
+  std::int64_t width = 0;
+  data_type type = data_type::bf16;
+  const void* logits = nullptr;
+  const void* ordered = nullptr;
+  const void* result_gradient = nullptr;
+  void* ordered_gradient = nullptr;
+  void* logits_gradient = nullptr;  ///< 0 for experts that a token does not go to
+};
+
 /// Refuse sizes below one, types in fp8, results of another type: std::invalid_argument naming the member.
 void check(const product_arguments&);
 void check(const norm_arguments&);
 void check(const norm_gradient_arguments&);
 void check(const gate_arguments&);
 void check(const gate_gradient_arguments&);
+void check(const expert_order_arguments&);
+void check(const expert_sum_arguments&);
+void check(const expert_sum_gradient_arguments&);
 /// Also refuses heads of an odd number of elements.
 void check_rotation(const token_shape&);
 

@@ -94,6 +94,15 @@ class forwarding_backend : public kernels::backend {
   void gate_gradient(stream_id s, const kernels::gate_gradient_arguments& a) override {
     inner_.gate_gradient(s, a);
   }
+  void order_tokens(stream_id s, const kernels::expert_order_arguments& a) override {
+    inner_.order_tokens(s, a);
+  }
+  void sum_experts(stream_id s, const kernels::expert_sum_arguments& a) override {
+    inner_.sum_experts(s, a);
+  }
+  void sum_experts_gradient(stream_id s, const kernels::expert_sum_gradient_arguments& a) override {
+    inner_.sum_experts_gradient(s, a);
+  }
   void rotate(stream_id s, const token_shape& shape, const device_tensor& destination,
               const device_tensor& source, const float* angles, bool back) override {
     inner_.rotate(s, shape, destination, source, angles, back);

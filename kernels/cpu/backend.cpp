@@ -122,6 +122,10 @@ class cpu_backend final : public backend {
   void norm_gradient(stream_id stream, const norm_gradient_arguments& arguments) override;
   void gate(stream_id stream, const gate_arguments& arguments) override;
   void gate_gradient(stream_id stream, const gate_gradient_arguments& arguments) override;
+  void order_tokens(stream_id stream, const expert_order_arguments& arguments) override;
+  void sum_experts(stream_id stream, const expert_sum_arguments& arguments) override;
+  void sum_experts_gradient(stream_id stream,
+                            const expert_sum_gradient_arguments& arguments) override;
   void rotate(stream_id stream, const token_shape& shape, const device_tensor& destination,
               const device_tensor& source, const float* angles, bool back) override;
 
@@ -292,6 +296,18 @@ void cpu_backend::gate(stream_id stream, const gate_arguments& a) {
 void cpu_backend::gate_gradient(stream_id stream, const gate_gradient_arguments& a) {
   check(a);
   call(stream, [a] { cpu::gate_gradient(a); });
+}
+void cpu_backend::order_tokens(stream_id stream, const expert_order_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::order_tokens(a); });
+}
+void cpu_backend::sum_experts(stream_id stream, const expert_sum_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::sum_experts(a); });
+}
+void cpu_backend::sum_experts_gradient(stream_id stream, const expert_sum_gradient_arguments& a) {
+  check(a);
+  call(stream, [a] { cpu::sum_experts_gradient(a); });
 }
 
 void cpu_backend::rotate(stream_id stream, const token_shape& shape,

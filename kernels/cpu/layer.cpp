@@ -1,6 +1,9 @@
 #include "kernels/cpu/layer.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "kernels/cpu/each_head.hpp"
 #include "kernels/cpu/each_type.hpp"
@@ -73,6 +76,69 @@ void gate_gradient_row(const gate_gradient_arguments& a, std::int64_t i) {
   }
 }
 
+/// Of a token's copies.
+template <typename T>
+std::vector<float> weights_of(const expert_places& at, const void* logits, std::int64_t token) {
+  std::vector<float> weights(static_cast<std::size_t>(at.active), 1.0F);
+  if (logits == nullptr) return weights;
+  const T* row = row_at<T>(logits, at.experts, token);
+  float largest = -std::numeric_limits<float>::infinity(), sum = 0;
+  for (std::int64_t j = 0; j < at.active; ++j) {
+    auto& weight = weights[static_cast<std::size_t>(j)];
+    weight = float{row[at.chosen[token * at.active + j]]};
+    largest = std::max(largest, weight);
+  }
+  for (auto& weight : weights) sum += weight = std::exp(weight - largest);
+  for (auto& weight : weights) weight /= sum;
+  return weights;
+}
+
+template <typename T>
+void order_token(const expert_order_arguments& a, std::int64_t i) {
+  const T* from = row_at<T>(a.tokens, a.width, i);
+  for (std::int64_t j = 0; j < a.at.active; ++j)
+    std::copy_n(from, a.width, row_at<T>(a.ordered, a.width, a.at.places[i * a.at.active + j]));
+}
+
+template <typename T>
+void sum_token(const expert_sum_arguments& a, std::int64_t i) {
+  const auto weights = weights_of<T>(a.at, a.logits, i);
+  std::vector<float> sum(static_cast<std::size_t>(a.width));
+  for (std::int64_t j = 0; j < a.at.active; ++j) {
+    const T* x = row_at<T>(a.ordered, a.width, a.at.places[i * a.at.active + j]);
+    for (std::size_t k = 0; k < sum.size(); ++k)
+      sum[k] += weights[static_cast<std::size_t>(j)] * float{x[k]};
+  }
+  T* result = row_at<T>(a.result, a.width, i);
+  for (std::size_t k = 0; k < sum.size(); ++k) result[k] = T(sum[k]);
+}
+
+template <typename T>
+void sum_gradient_of_token(const expert_sum_gradient_arguments& a, std::int64_t i) {
+  const auto weights = weights_of<T>(a.at, a.logits, i);
+  const T* dy = row_at<T>(a.result_gradient, a.width, i);
+  std::vector<float> slopes;
+  float mean = 0;
+  for (std::int64_t j = 0; j < a.at.active; ++j) {
+    const auto place = a.at.places[i * a.at.active + j];
+    const float weight = weights[static_cast<std::size_t>(j)];
+    const T* x = row_at<T>(a.ordered, a.width, place);
+    T* dx = row_at<T>(a.ordered_gradient, a.width, place);
+    float slope = 0;
+    for (std::int64_t k = 0; k < a.width; ++k) {
+      slope += float{dy[k]} * float{x[k]};
+      dx[k] = T(weight * float{dy[k]});
+    }
+    slopes.push_back(slope);
+    mean += weight * slope;
+  }
+  T* of_logits = row_at<T>(a.logits_gradient, a.at.experts, i);
+  std::fill_n(of_logits, a.at.experts, T(0.0F));
+  for (std::size_t j = 0; j < slopes.size(); ++j)
+    of_logits[a.at.chosen[i * a.at.active + static_cast<std::int64_t>(j)]] =
+        T(weights[j] * (slopes[j] - mean));
+}
+
 }  // namespace
 
 void norm(const norm_arguments& a) {
@@ -96,6 +162,24 @@ void gate(const gate_arguments& a) {
 void gate_gradient(const gate_gradient_arguments& a) {
   with_type(a.type, [&]<typename T>(std::type_identity<T>) {
     for (std::int64_t i = 0; i < a.rows; ++i) gate_gradient_row<T>(a, i);
+  });
+}
+
+void order_tokens(const expert_order_arguments& a) {
+  with_type(a.type, [&]<typename T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < a.at.rows; ++i) order_token<T>(a, i);
+  });
+}
+
+void sum_experts(const expert_sum_arguments& a) {
+  with_type(a.type, [&]<typename T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < a.at.rows; ++i) sum_token<T>(a, i);
+  });
+}
+
+void sum_experts_gradient(const expert_sum_gradient_arguments& a) {
+  with_type(a.type, [&]<typename T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < a.at.rows; ++i) sum_gradient_of_token<T>(a, i);
   });
 }
 

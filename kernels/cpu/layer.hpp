@@ -9,6 +9,9 @@ void norm(const norm_arguments&);
 void norm_gradient(const norm_gradient_arguments&);
 void gate(const gate_arguments&);
 void gate_gradient(const gate_gradient_arguments&);
+void order_tokens(const expert_order_arguments&);
+void sum_experts(const expert_sum_arguments&);
+void sum_experts_gradient(const expert_sum_gradient_arguments&);
 
 /// `angles`: of each token the cosines, then the sines.
 template <typename To, typename From>

@@ -50,6 +50,62 @@ TEST(cpu_layer, norm_has_no_gradient_along_its_input) {
               ElementsAre(FloatNear(100 + 9 * scale, 1e-4f), FloatNear(200 + 16 * scale, 1e-4f)));
 }
 
+/// Two tokens, two of three experts each: the first's weights are 1/4 and 3/4, the second's 1/2.
+class experts_of_two_tokens : public testing::Test {
+ protected:
+  const std::vector<std::int32_t> places_{0, 2, 3, 1}, chosen_{0, 1, 2, 0};
+  const std::vector<float> logits_{0, std::log(3.0F), 9, 5, 9, 5};
+  expert_places at() const {
+    return {
+        .rows = 2, .active = 2, .experts = 3, .places = places_.data(), .chosen = chosen_.data()};
+  }
+};
+
+TEST_F(experts_of_two_tokens, are_ordered) {
+  const std::vector<float> tokens{1, 2};
+  std::vector<float> ordered(4);
+  order_tokens({.at = at(),
+                .width = 1,
+                .type = data_type::fp32,
+                .tokens = tokens.data(),
+                .ordered = ordered.data()});
+  EXPECT_THAT(ordered, ElementsAre(1, 2, 1, 2));
+}
+
+TEST_F(experts_of_two_tokens, are_weighed_and_summed) {
+  const std::vector<float> ordered{4, 10, 8, 20};
+  std::vector<float> weighed(2), plain(2);
+  expert_sum_arguments a{.at = at(),
+                         .width = 1,
+                         .type = data_type::fp32,
+                         .logits = logits_.data(),
+                         .ordered = ordered.data(),
+                         .result = weighed.data()};
+  sum_experts(a);
+  EXPECT_THAT(weighed, ElementsAre(FloatNear(7, 1e-5F), FloatNear(15, 1e-5F)));
+  a.logits = nullptr;
+  a.result = plain.data();
+  sum_experts(a);
+  EXPECT_THAT(plain, ElementsAre(12, 30));
+}
+
+/// Of logits 1/4 3/4 (4 - 8) 2 for the first token, 1/4 (20 - 10) 3 for the second.
+TEST_F(experts_of_two_tokens, have_gradients) {
+  const std::vector<float> ordered{4, 10, 8, 20}, gradient{2, 3};
+  std::vector<float> of_ordered(4), of_logits(6, 100);
+  sum_experts_gradient({.at = at(),
+                        .width = 1,
+                        .type = data_type::fp32,
+                        .logits = logits_.data(),
+                        .ordered = ordered.data(),
+                        .result_gradient = gradient.data(),
+                        .ordered_gradient = of_ordered.data(),
+                        .logits_gradient = of_logits.data()});
+  EXPECT_THAT(of_ordered, ElementsAre(FloatNear(0.5, 1e-5F), 1.5, FloatNear(1.5, 1e-5F), 1.5));
+  EXPECT_THAT(of_logits, ElementsAre(FloatNear(-1.5, 1e-5F), FloatNear(1.5, 1e-5F), 0,
+                                     FloatNear(-7.5, 1e-4F), 0, FloatNear(7.5, 1e-4F)));
+}
+
 TEST(cpu_layer, a_quarter_turn_and_back) {
   const std::vector<float> x{1, 2}, quarter{0, 1};  // cosine, sine
   std::vector<float> turned(2), back(2);

@@ -32,7 +32,7 @@ TEST(layer_executor, outputs_and_gradients_are_the_reference_s) {
   for (const auto& c : layer_cases(1, 2)) {
     const auto numbers = run(c);
     EXPECT_TRUE(numbers.passed) << label(c) << "\n" << listed(numbers);
-    EXPECT_EQ(numbers.errors.size(), 9u);
+    EXPECT_EQ(numbers.errors.size(), c.model.experts > 0 ? 10u : 9u);  // and the router
   }
 }
 
@@ -239,15 +239,39 @@ std::string refusal(const layer_case& c) {
 }
 
 TEST(layer_executor, refuses_what_it_cannot_run) {
-  layer_case experts;
-  experts.model.experts = 8;
-  EXPECT_EQ(
-      refusal(experts),
-      "model: 'small': a layer of it cannot be run; feasible: dense layers with a gated MLP and "
-      "heads of their own that see all tokens, such as llama3-8b");
+  layer_case shared{.model = small_expert_model()};
+  shared.model.shared_intermediate = 8;
+  EXPECT_EQ(refusal(shared),
+            "model: 'small': a layer of it cannot be run; feasible: layers with a gated MLP or "
+            "experts, none of them shared, and heads of their own that see all tokens, such as "
+            "llama3-8b or mixtral-8x7b");
+  const layer_case sharded{
+      .cut = {.data = 2}, .shards = true, .adds = false, .model = small_expert_model()};
+  EXPECT_EQ(refusal(sharded),
+            "shard: 'parameters': a layer with experts cannot be run with it; feasible: none");
   layer_case odd{.cut = {.tensor = 2}};
   odd.model.intermediate = 21;
   EXPECT_EQ(refusal(odd), "tp: '2': feasible: divisors of the heads, 4 and 2, and of the MLP's 21");
+}
+
+/// 16 tokens of which each goes to one of 6 experts.
+TEST(layer_executor, refuses_experts_that_get_unequal_shares) {
+  layer_case c{.model = small_expert_model()};
+  c.model.experts = 6;
+  c.model.active_experts = 1;
+  const auto on = small_cluster();
+  const auto plan = plan_of(c, on);
+  run_in_process(1, std::chrono::seconds(60), [&](transport& t) {
+    const auto cpu = kernels::cpu::make_backend();
+    try {
+      const layer_executor runs(*plan, t, *cpu);
+      FAIL();
+    } catch (const infeasible& e) {
+      EXPECT_STREQ(e.what(),
+                   "seq: '16': a rank's tokens are not dealt out evenly to 6 experts, 1 a token; "
+                   "feasible: more tokens, contiguous ones");
+    }
+  });
 }
 
 TEST(layer_executor, is_not_checked_where_that_takes_too_long) {

@@ -15,9 +15,7 @@ numbers made(std::int64_t count, std::uint64_t seed, double middle = 0) {
   return list;
 }
 
-const transformer model = small_model();
-
-reference_input made_input() {
+reference_input made_input(const transformer& model) {
   reference_input in{.model = model, .tokens = 4, .batch = 2};
   const auto count = in.tokens * in.batch * model.hidden;
   in.residual = made(count, 1);
@@ -39,8 +37,8 @@ double loss(const reference_input& in) {
   return sum;
 }
 
-TEST(reference_layer, gradients_are_slopes) {
-  auto in = made_input();
+void expect_slopes(const transformer& model) {
+  auto in = made_input(model);
   const auto r = reference_layer(in);
   const auto check = [&](numbers& values, const numbers& gradient, std::string_view what) {
     ASSERT_EQ(values.size(), gradient.size()) << what;
@@ -60,6 +58,14 @@ TEST(reference_layer, gradients_are_slopes) {
   for (const auto p : all_parameters)
     check(in.parameters[static_cast<std::size_t>(p)],
           r.parameter_gradients[static_cast<std::size_t>(p)], name_of(p));
+}
+
+TEST(reference_layer, gradients_are_slopes) {
+  expect_slopes(small_model());
+}
+
+TEST(reference_layer, gradients_of_experts_are_slopes) {
+  expect_slopes(small_expert_model());
 }
 
 }  // namespace reference_layer_test

@@ -19,6 +19,15 @@ inline transformer small_model() {
   return t;
 }
 
+/// Four experts, two a token.
+inline transformer small_expert_model() {
+  auto t = small_model();
+  t.experts = 4;
+  t.active_experts = 2;
+  t.expert_intermediate = 12;
+  return t;
+}
+
 inline cluster small_cluster() {
   return read_cluster(config_node::parse_text(
       "name: small\n"
@@ -41,8 +50,9 @@ struct layer_case {
 };
 
 inline std::string label(const layer_case& c) {
-  return fmt::format("tp {} cp {} dp {}, {}, {}{}", c.cut.tensor, c.cut.context, c.cut.data,
-                     c.chosen.schedule, name_of(c.type), c.shards ? ", sharded" : "");
+  return fmt::format("tp {} cp {} dp {} ep {}, {} experts, {}, {}{}", c.cut.tensor, c.cut.context,
+                     c.cut.data, c.cut.expert, c.model.experts, c.chosen.schedule, name_of(c.type),
+                     c.shards ? ", sharded" : "");
 }
 
 inline std::string listed(const layer_numerics& found) {
@@ -68,7 +78,7 @@ inline std::unique_ptr<layer_plan> plan_of(const layer_case& c, const cluster& o
                                       complete(s, a, c.cut.tensor * c.cut.context));
 }
 
-/// Of `least` to `most` ranks: tensor, context and data ranks, six schedules, both types, several sequences.
+/// Of `least` to `most` ranks: tensor, context, data and expert ranks, six schedules, both types, several sequences.
 inline std::vector<layer_case> layer_cases(int least, int most) {
   const std::vector<layer_case> all{
       {},
@@ -85,6 +95,24 @@ inline std::vector<layer_case> layer_cases(int least, int most) {
       {.cut = {.context = 2}, .chosen = {.schedule = "ring", .tokens = token_layout::striped}},
       {.cut = {.data = 2}, .shards = true, .adds = false},
       {.cut = {.data = 2}, .type = data_type::bf16, .shards = true, .adds = false},
+      {.batch = 2, .recomputed = recomputation::full, .model = small_expert_model()},
+      {.recomputed = recomputation::selective, .adds = false, .model = small_expert_model()},
+      {.cut = {.data = 2}, .model = small_expert_model()},
+      {.cut = {.data = 2, .expert = 2}, .batch = 2, .model = small_expert_model()},
+      {.cut = {.context = 2, .expert = 2},
+       .recomputed = recomputation::full,
+       .model = small_expert_model()},
+      {.cut = {.tensor = 2, .expert = 2},
+       .recomputed = recomputation::selective,
+       .model = small_expert_model()},
+      {.cut = {.data = 2, .expert = 2},
+       .type = data_type::bf16,
+       .adds = false,
+       .model = small_expert_model()},
+      {.cut = {.tensor = 2, .data = 2, .expert = 2}, .model = small_expert_model()},
+      {.cut = {.context = 2, .data = 2, .expert = 4},
+       .chosen = {.schedule = "ring", .tokens = token_layout::contiguous},
+       .model = small_expert_model()},
       {.cut = {.tensor = 2, .context = 2}},
       {.cut = {.tensor = 2, .context = 2},
        .chosen = {.schedule = "allgather"},

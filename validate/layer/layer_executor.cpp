@@ -30,15 +30,20 @@ void require_runnable(const layer_setting& s) {
     if (lacks) throw infeasible(asked(field), value, expected);
   };
   const auto& m = s.model;
-  refuse(m.experts > 0 || m.latent > 0 || !m.gated || m.limited_layers > 0, "model", m.name,
-         "a layer of it cannot be run; feasible: dense layers with a gated MLP and heads of their "
-         "own that see all tokens, such as llama3-8b");
+  refuse(m.latent > 0 || !m.gated || m.limited_layers > 0 || m.shared_intermediate > 0, "model",
+         m.name,
+         "a layer of it cannot be run; feasible: layers with a gated MLP or experts, none of them "
+         "shared, and heads of their own that see all tokens, such as llama3-8b or mixtral-8x7b");
+  refuse(m.experts > 0 && s.expert_skew != 1, "expert-skew", fmt::format("{}", s.expert_skew),
+         "a layer with it cannot be run; feasible: 1");
   refuse(s.linear == product_type::fp8, "dtype", "fp8-linear",
          "a layer in it cannot be run; feasible: bf16");
   refuse(s.overlaps_tensor, "tp-overlap", "true", "a layer with it cannot be run; feasible: false");
   refuse(s.cut.pipeline > 1, "pp", std::to_string(s.cut.pipeline),
          "one layer has no stages; feasible: 1");
-  for (const auto width : {std::int64_t{m.shape.heads}, m.shape.kv_heads, m.intermediate}) {
+  const auto cut_widths = {std::int64_t{m.shape.heads}, m.shape.kv_heads,
+                           m.experts > 0 ? std::int64_t{s.cut.tensor} : m.intermediate};
+  for (const auto width : cut_widths) {
     refuse(width % s.cut.tensor != 0, "tp", std::to_string(s.cut.tensor),
            fmt::format("feasible: divisors of the heads, {} and {}, and of the MLP's {}",
                        m.shape.heads, m.shape.kv_heads, m.intermediate));
@@ -92,6 +97,35 @@ std::int64_t whole(double x) {
   return std::llround(x);
 }
 
+/// Where a rank's tokens go. Experts are dealt out to the tokens in turn, as a benchmark's router does that must balance: the j-th of
+/// the token at place i of its sequences' [token][batch] is i active + j, counted round.
+struct dealt_experts {
+  std::vector<std::int32_t> places, chosen;
+};
+
+/// `rows`: places of the rank's tokens. Throws infeasible unless all experts get as many.
+dealt_experts deal(const std::vector<std::int64_t>& rows, const transformer& m) {
+  const auto each = static_cast<std::int64_t>(rows.size()) * m.active_experts / m.experts;
+  std::vector<std::int64_t> had(static_cast<std::size_t>(m.experts));
+  dealt_experts dealt;
+  for (const auto row : rows) {
+    for (int j = 0; j < m.active_experts; ++j) {
+      const auto expert = (row * m.active_experts + j) % m.experts;
+      dealt.chosen.push_back(static_cast<std::int32_t>(expert));
+      dealt.places.push_back(
+          static_cast<std::int32_t>(expert * each + had[static_cast<std::size_t>(expert)]++));
+    }
+  }
+  for (const auto count : had) {
+    if (count != each)
+      throw infeasible(asked("seq"), std::to_string(rows.size()),
+                       fmt::format("a rank's tokens are not dealt out evenly to {} experts, {} a "
+                                   "token; feasible: more tokens, contiguous ones",
+                                   m.experts, m.active_experts));
+  }
+  return dealt;
+}
+
 }  // namespace
 
 layer_plan::layer_plan(const cluster& on, const layer_setting& s, bool shards, const attention& a,
@@ -106,6 +140,9 @@ layer_plan::layer_plan(const cluster& on, const layer_setting& s, bool shards, c
   const auto norms = norm_gradient_sums(s);
   backward.insert(backward.end(), norms.begin(), norms.end());
   if (!shards_parameters) return;
+  if (s.model.experts > 0)
+    throw infeasible(asked("shard"), "parameters",
+                     "a layer with experts cannot be run with it; feasible: none");
   const auto gathers = parameter_gathers(s, 2);
   forward.insert(forward.begin(), gathers.begin(), gathers.end());
   backward.insert(backward.begin(), gathers.begin(), gathers.end());
@@ -136,6 +173,7 @@ class layer_executor::state {
         backward_attention_(backward_executor_, &forward_attention_) {
     open_channels();
     load(memory_.angles, angles_of(positions(), setting().model.shape.head_dim));
+    if (has_experts()) load_places();
   }
 
   ~state() {
@@ -154,7 +192,15 @@ class layer_executor::state {
   std::int64_t tokens() const { return setting().tokens; }
   std::int64_t rows() const { return tokens() / setting().cut.tensor; }
   std::int64_t hidden() const { return setting().model.hidden; }
-  std::int64_t inner() const { return setting().model.intermediate / setting().cut.tensor; }
+  bool has_experts() const { return setting().model.experts > 0; }
+  /// Of the MLP, or of an expert.
+  std::int64_t inner() const {
+    return has_experts() ? setting().model.expert_intermediate
+                         : setting().model.intermediate / setting().cut.tensor;
+  }
+  std::int64_t mlp_rows() const {
+    return has_experts() ? rows() * setting().model.active_experts : tokens();
+  }
 
   const layer_memory& memory() const { return memory_; }
 
@@ -235,10 +281,21 @@ class layer_executor::state {
   using action = std::function<void(const layer_operation&)>;
 
   void open_channels() {
-    for (const auto over : {rank_group::tensor, rank_group::replicas}) {
+    for (const auto over : {rank_group::tensor, rank_group::replicas, rank_group::expert}) {
       const auto group = group_of(setting().cut, over, transport_.rank());
       if (group.size() > 1) channels_[over] = transport_.open(device_, stream_, group);
     }
+  }
+
+  void load_places() {
+    const auto batch = plan_.forward_attention.work().problem().batch;
+    const auto all = positions();
+    std::vector<std::int64_t> places;
+    for (auto row = tensor_rank() * rows(); row < (tensor_rank() + 1) * rows(); ++row)
+      places.push_back(all[static_cast<std::size_t>(row / batch)] * batch + row % batch);
+    const auto dealt = deal(places, setting().model);
+    copy_now(memory_.places.data, dealt.places.data(), memory_.places.bytes());
+    copy_now(memory_.chosen.data, dealt.chosen.data(), memory_.chosen.bytes());
   }
 
   area parameter_of(parameter p) const { return part_of(memory_.parameters, p); }
@@ -289,7 +346,7 @@ class layer_executor::state {
   void require_all_performed() const {
     for (const auto& [name, waiting] : actions_) {
       if (!waiting.empty() && name.find("gather") == std::string_view::npos &&
-          name.find("sum") == std::string_view::npos)
+          name.find("sum") == std::string_view::npos && !name.starts_with("tokens "))
         throw std::logic_error(fmt::format("a layer's list lacks an operation: {}", name));
     }
   }
@@ -310,11 +367,54 @@ class layer_executor::state {
     bind_product("output", attended(), parameter::output, parts(memory_.attention_output));
     bind_scatter(memory_.attention_output);
     bind_norm(1, memory_.sum[0], memory_.attention_output, parameter::mlp_norm);
+    if (has_experts()) return bind_experts();
     bind_gather(memory_.normed[1], memory_.gathered);
     bind_product("MLP up", all(memory_.normed[1], memory_.gathered), parameter::up, memory_.up);
     bind_gate();
     bind_product("MLP down", memory_.inner, parameter::down, parts(memory_.mlp_output));
     bind_scatter(memory_.mlp_output);
+  }
+
+  void bind_experts() {
+    bind_product("router", memory_.normed[1], parameter::router, memory_.logits);
+    on("order of tokens", [this](const auto&) {
+      device_.order_tokens(stream_, {.at = expert_places(),
+                                     .width = hidden(),
+                                     .type = plan_.type(),
+                                     .tokens = memory_.normed[1].data,
+                                     .ordered = memory_.ordered.data});
+    });
+    bind_travel("tokens to experts", memory_.ordered, memory_.received);
+    bind_experts_product("experts up", memory_.received, parameter::experts_up, memory_.up);
+    bind_gate();
+    bind_experts_product("experts down", memory_.inner, parameter::experts_down, memory_.put_out);
+    bind_travel("tokens from experts", memory_.put_out, memory_.returned);
+    bind_sum_of_experts("sum of experts", memory_.logits.data, memory_.returned,
+                        memory_.mlp_output);
+  }
+
+  void bind_experts_backward() {
+    on("sum of experts", [this](const auto&) {
+      device_.sum_experts_gradient(stream_, {.at = expert_places(),
+                                             .width = hidden(),
+                                             .type = plan_.type(),
+                                             .logits = memory_.logits.data,
+                                             .ordered = memory_.returned.data,
+                                             .result_gradient = memory_.output_gradient.data,
+                                             .ordered_gradient = memory_.ordered_gradient.data,
+                                             .logits_gradient = memory_.logits_gradient.data});
+    });
+    bind_travel("tokens to experts", memory_.ordered_gradient, memory_.received_gradient);
+    bind_experts_gradients("experts down", memory_.received_gradient, parameter::experts_down,
+                           memory_.inner, memory_.inner_gradient);
+    bind_gate_gradient();
+    bind_experts_gradients("experts up", memory_.up_gradient, parameter::experts_up,
+                           memory_.received, memory_.received_gradient);
+    bind_travel("tokens from experts", memory_.received_gradient, memory_.ordered_gradient);
+    bind_sum_of_experts("order of tokens", nullptr, memory_.ordered_gradient,
+                        memory_.normed_gradient);
+    bind_gradients("router", memory_.logits_gradient, parameter::router, memory_.normed[1],
+                   memory_.normed_gradient, true);
   }
 
   /// Keys, the output and what a gate multiplies; queries, values, attention's result and the gate's are kept.
@@ -332,6 +432,7 @@ class layer_executor::state {
                  is_cut() ? memory_.parts : memory_.attention_output);
     bind_scatter(memory_.attention_output);
     bind_norm(1, memory_.sum[0], memory_.attention_output, parameter::mlp_norm);
+    if (has_experts()) return bind_experts();
     bind_gather(memory_.normed[1], memory_.gathered);
     bind_part("MLP up", all(memory_.normed[1], memory_.gathered), parameter::up, memory_.up,
               {.first = inner(), .count = inner(), .of = 2 * inner()});
@@ -340,21 +441,7 @@ class layer_executor::state {
 
   void bind_backward() {
     const auto parts = is_cut() ? memory_.parts : memory_.normed_gradient;
-    bind_gather(memory_.output_gradient, memory_.gathered_gradient);
-    bind_gradients("MLP down", all(memory_.output_gradient, memory_.gathered_gradient),
-                   parameter::down, memory_.inner, memory_.inner_gradient);
-    on("activation", [this](const auto&) {
-      device_.gate_gradient(stream_, {.rows = tokens(),
-                                      .width = inner(),
-                                      .type = plan_.type(),
-                                      .inputs = memory_.up.data,
-                                      .result_gradient = memory_.inner_gradient.data,
-                                      .input_gradient = memory_.up_gradient.data});
-    });
-    bind_gather(memory_.normed[1], memory_.gathered);
-    bind_gradients("MLP up", memory_.up_gradient, parameter::up,
-                   all(memory_.normed[1], memory_.gathered), parts);
-    bind_scatter(memory_.normed_gradient);
+    has_experts() ? bind_experts_backward() : bind_mlp_backward(parts);
     bind_norm_gradient(1, memory_.output_gradient, parameter::mlp_norm, memory_.sum_gradient);
 
     bind_gather(memory_.sum_gradient, memory_.gathered_gradient);
@@ -370,9 +457,31 @@ class layer_executor::state {
     bind_norm_gradient(0, memory_.sum_gradient, parameter::attention_norm, memory_.input_gradient);
   }
 
+  void bind_mlp_backward(const area& parts) {
+    bind_gather(memory_.output_gradient, memory_.gathered_gradient);
+    bind_gradients("MLP down", all(memory_.output_gradient, memory_.gathered_gradient),
+                   parameter::down, memory_.inner, memory_.inner_gradient);
+    bind_gate_gradient();
+    bind_gather(memory_.normed[1], memory_.gathered);
+    bind_gradients("MLP up", memory_.up_gradient, parameter::up,
+                   all(memory_.normed[1], memory_.gathered), parts);
+    bind_scatter(memory_.normed_gradient);
+  }
+
+  void bind_gate_gradient() {
+    on("activation", [this](const auto&) {
+      device_.gate_gradient(stream_, {.rows = mlp_rows(),
+                                      .width = inner(),
+                                      .type = plan_.type(),
+                                      .inputs = memory_.up.data,
+                                      .result_gradient = memory_.inner_gradient.data,
+                                      .input_gradient = memory_.up_gradient.data});
+    });
+  }
+
   void bind_gate() {
     on("activation", [this](const auto&) {
-      device_.gate(stream_, {.rows = tokens(),
+      device_.gate(stream_, {.rows = mlp_rows(),
                              .width = inner(),
                              .type = plan_.type(),
                              .inputs = memory_.up.data,
@@ -382,6 +491,9 @@ class layer_executor::state {
 
   void bind_gather(const area& local, const area& all) {
     on("gather of tokens", [=, this](const auto& op) { exchange(op, local, all); });
+  }
+  void bind_travel(std::string_view name, const area& from, const area& to) {
+    on(name, [=, this](const auto& op) { exchange(op, from, to); });
   }
   void bind_scatter(const area& local) {
     on("sum of parts", [=, this](const auto& op) { exchange(op, memory_.parts, local); });
@@ -438,11 +550,11 @@ class layer_executor::state {
     });
   }
 
-  /// Of a product's input and of its parameters.
+  /// Of a product's input, which may be added to what is there, and of its parameters.
   void bind_gradients(std::string_view name, const area& gradient, parameter p, const area& input,
-                      const area& input_gradient) {
+                      const area& input_gradient, bool adds_input = false) {
     on(name, [=, this](const auto& op) {
-      multiply(op, {gradient}, {parameter_of(p)}, input_gradient, false);
+      multiply(op, {gradient}, {parameter_of(p)}, input_gradient, adds_input);
     });
     on(name, [=, this](const auto& op) {
       const bool once = !setting().adds_gradients;
@@ -451,12 +563,105 @@ class layer_executor::state {
     });
   }
 
+  // --- Experts --------------------------------------------------------------------------------------
+
+  kernels::expert_places expert_places() const {
+    const auto at = [](const area& list) {
+      return reinterpret_cast<const std::int32_t*>(list.data);
+    };
+    return {.rows = rows(),
+            .active = setting().model.active_experts,
+            .experts = setting().model.experts,
+            .places = at(memory_.places),
+            .chosen = at(memory_.chosen)};
+  }
+
+  void bind_sum_of_experts(std::string_view name, const void* logits, const area& ordered,
+                           const area& result) {
+    on(name, [=, this](const auto&) {
+      device_.sum_experts(stream_, {.at = expert_places(),
+                                    .width = hidden(),
+                                    .type = plan_.type(),
+                                    .logits = logits,
+                                    .ordered = ordered.data,
+                                    .result = result.data});
+    });
+  }
+
+  /// Calls each(the rank's expert, first row, rows, whether the expert had rows before) for the tokens of every rank that go to it.
+  /// They lie by the rank that they come from, then by expert.
+  template <typename Each>
+  void for_each_expert(const layer_operation& op, std::int64_t rows_of_one, const Each& each) {
+    const auto sources = std::int64_t{setting().cut.expert},
+               experts = setting().model.experts / sources, chunk = rows_of_one / sources;
+    if (whole(op.product.count) != experts || rows_of_one * experts != mlp_rows())
+      throw std::logic_error(fmt::format("{}: {} x {} rows are not of {} experts", op.name,
+                                         op.product.count, rows_of_one, experts));
+    for (std::int64_t expert = 0; expert < experts; ++expert) {
+      for (std::int64_t from = 0; from < sources; ++from)
+        each(expert, (from * experts + expert) * chunk, chunk, from > 0);
+    }
+  }
+
+  static area rows_of(const area& matrix, std::int64_t first, std::int64_t count,
+                      std::int64_t width) {
+    return matrix.part(first * width, count * width);
+  }
+
+  void bind_experts_product(std::string_view name, const area& input, parameter p,
+                            const area& result) {
+    on(name, [=, this](const auto& op) {
+      const auto cols = whole(op.product.cols), inner = whole(op.product.inner);
+      for_each_expert(op, whole(op.product.rows), [&](auto expert, auto first, auto rows, bool) {
+        multiply(op.name, {rows, cols, inner}, {rows_of(input, first, rows, inner)},
+                 {rows_of(parameter_of(p), expert * cols, cols, inner), true},
+                 rows_of(result, first, rows, cols), false);
+      });
+    });
+  }
+
+  void bind_experts_gradients(std::string_view name, const area& gradient, parameter p,
+                              const area& input, const area& input_gradient) {
+    on(name, [=, this](const auto& op) {
+      const auto cols = whole(op.product.cols), inner = whole(op.product.inner);
+      for_each_expert(op, whole(op.product.rows), [&](auto expert, auto first, auto rows, bool) {
+        multiply(op.name, {rows, cols, inner}, {rows_of(gradient, first, rows, inner)},
+                 {rows_of(parameter_of(p), expert * inner, inner, cols)},
+                 rows_of(input_gradient, first, rows, cols), false);
+      });
+    });
+    on(name, [=, this](const auto& op) {
+      const bool adds = setting().adds_gradients;
+      const auto outputs = whole(op.product.rows), width = whole(op.product.cols);
+      const auto all = adds ? part_of(memory_.gradients, p) : written_gradient(p);
+      for_each_expert(op, whole(op.product.inner),
+                      [&](auto expert, auto first, auto rows, bool later) {
+                        multiply(op.name, {outputs, width, rows},
+                                 {rows_of(gradient, first, rows, outputs), true},
+                                 {rows_of(input, first, rows, width)},
+                                 rows_of(all, expert * outputs, outputs, width), adds || later);
+                      });
+    });
+  }
+
+  // --- Products and exchanges -----------------------------------------------------------------------
+
+  struct product_sizes {
+    std::int64_t rows, cols, inner;
+  };
+
   /// `stride`: of the result's rows where they lie apart, in an area that ends with another's.
   void multiply(const layer_operation& op, const factor& left, const factor& right,
                 const area& result, bool adds, std::int64_t stride = 0) {
-    const kernels::product_arguments a{.rows = whole(op.product.rows),
-                                       .cols = whole(op.product.cols),
-                                       .inner = whole(op.product.inner),
+    multiply(op.name, {whole(op.product.rows), whole(op.product.cols), whole(op.product.inner)},
+             left, right, result, adds, stride);
+  }
+
+  void multiply(std::string_view name, const product_sizes& sizes, const factor& left,
+                const factor& right, const area& result, bool adds, std::int64_t stride = 0) {
+    const kernels::product_arguments a{.rows = sizes.rows,
+                                       .cols = sizes.cols,
+                                       .inner = sizes.inner,
                                        .type = left.matrix.type,
                                        .left = left.matrix.data,
                                        .left_transposed = left.transposed,
@@ -470,7 +675,7 @@ class layer_executor::state {
     if (a.rows * a.inner != left.matrix.elements || a.inner * a.cols != right.matrix.elements ||
         (stride > 0 ? written > result.elements : written != result.elements))
       throw std::logic_error(
-          fmt::format("{}: {} x {} x {} is not of its operands", op.name, a.rows, a.cols, a.inner));
+          fmt::format("{}: {} x {} x {} is not of its operands", name, a.rows, a.cols, a.inner));
     device_.product(stream_, a);
   }
 
@@ -482,11 +687,14 @@ class layer_executor::state {
     if (whole(op.bytes) != (from.data == memory_.gradients.data ? 4 : 2) * elements)
       throw std::logic_error(
           fmt::format("{}: {} bytes are not of {} elements", op.name, op.bytes, elements));
+    const bool deals = op.moves == collective_kind::all_to_all;
+    const auto members = static_cast<std::size_t>(deals ? size_of(setting().cut, op.over) : 1);
     const payload data[] = {{.from = from.data,
                              .to = to.data,
-                             .slot_bytes = (gathers ? from : to).bytes(),
+                             .slot_bytes = (gathers ? from : to).bytes() / members,
                              .type = from.type}};
     const std::string what(op.name);
+    if (deals) return through.all_to_all(what, data);
     gathers ? through.all_gather(what, data) : through.reduce_scatter(what, data);
   }
 
@@ -505,7 +713,8 @@ class layer_executor::state {
   void widen_written() {
     if (!memory_.written_gradients.data) return;
     for (const auto p : all_parameters) {
-      if (!is_norm(p)) widen(part_of(memory_.written_gradients, p), part_of(memory_.gradients, p));
+      if (!is_norm(p) && layout_.of(p).elements() > 0)
+        widen(part_of(memory_.written_gradients, p), part_of(memory_.gradients, p));
     }
   }
 
@@ -535,8 +744,13 @@ class layer_executor::state {
     all ? forget(projected, projected.elements)
         : forget(projected.part(first, projected.elements - first), keys.heads * keys.head_dim,
                  memory_.projected_width);
-    all ? forget(up, up.elements)
-        : forget(up.part(inner(), up.elements - inner()), inner(), 2 * inner());
+    all || has_experts() ? forget(up, up.elements)
+                         : forget(up.part(inner(), up.elements - inner()), inner(), 2 * inner());
+    if (has_experts()) {
+      for (const auto* one : {&memory_.logits, &memory_.ordered, &memory_.received,
+                              &memory_.put_out, &memory_.returned})
+        forget(*one, one->elements);
+    }
     for (const auto what : {tensor::q, tensor::k, tensor::v, tensor::o}) {
       if (all || what == tensor::q || what == tensor::k)
         device_.fill(stream_, forward_attention_.shape(what), forward_attention_.at(what), nan);

@@ -1,10 +1,14 @@
-// Runs a dense Llama layer, forward and backward: the very operations that model/layer/layer.hpp lists, in their order, of the sizes
+// Runs a Llama or Mixtral layer, forward and backward: the very operations that model/layer/layer.hpp lists, in their order, of the sizes
 // that they say, on one stream. Products, norms, rotations and gates are the back end's (kernels/layer_block.hpp), attention is any
 // schedule of the executor, collectives are the transport's.
 //
 //   input      the residual r and the branch b that the layer before has not added yet; the layer's first norm does
 //   output     the residual x after attention and the MLP's m, which the next layer adds
 //   backward   from the gradient of x + m to that of r + b, and the parameters' gradients, summed up in fp32
+//
+// Experts are dealt out to tokens in turn, so that all get as many, and the router's logits weigh what they make of them: a softmax over
+// those of a token. A rank's copies lie by expert, so travel as they lie; products of an expert run in as many pieces as ranks sent it
+// tokens.
 //
 // Sharded parameters (FSDP) are gathered before each pass and their gradients' sum is scattered behind backward; otherwise each rank
 // has the sums over its own tokens. Norms' gradients are summed over tensor ranks at the end of backward.
@@ -21,8 +25,8 @@ namespace attnsim::validate {
 
 /// What all ranks run.
 struct layer_plan {
-  /// `chosen` is completed (schedules.hpp); the cluster is kept by reference. Throws infeasible for what cannot be run: experts,
-  /// latents, a plain MLP, products in fp8, collectives in pieces, several stages; and as placed_schedule does.
+  /// `chosen` is completed (schedules.hpp); the cluster is kept by reference. Throws infeasible for what cannot be run: latents, a
+  /// plain MLP, experts that every token passes, that share tokens unevenly or are sharded, products in fp8, collectives in pieces, several stages; and as placed_schedule does.
   layer_plan(const cluster&, const layer_setting&, bool shards_parameters, const attention&,
              const strategy& chosen);
 

@@ -18,10 +18,11 @@ layer_memory::layer_memory(const layer_plan& plan, kernels::backend& device) : d
   projected_width = layout.of(parameter::projections).rows;
   projected = make_half(t * projected_width);
   projected_gradient = make_half(t * projected_width);
-  up = make_half(t * 2 * f);
-  up_gradient = make_half(t * 2 * f);
-  inner = make_half(t * f);
-  inner_gradient = make_half(t * f);
+  if (s.model.experts > 0) make_experts(plan);
+  const auto mlp_rows = s.model.experts > 0 ? l * s.model.active_experts : t,
+             mlp_width = s.model.experts > 0 ? s.model.expert_intermediate : f;
+  for (auto* one : {&up, &up_gradient}) *one = make_half(mlp_rows * 2 * mlp_width);
+  for (auto* one : {&inner, &inner_gradient}) *one = make_half(mlp_rows * mlp_width);
   if (s.cut.tensor > 1) {
     for (auto* all : {&gathered, &gathered_gradient, &parts}) *all = make_half(t * h);
   }
@@ -37,6 +38,22 @@ layer_memory::~layer_memory() {
 area layer_memory::make(std::int64_t elements, data_type type) {
   held_.push_back(device_.allocate(static_cast<std::size_t>(elements * element_bytes(type))));
   return {static_cast<std::byte*>(held_.back()), elements, type};
+}
+
+/// Where nobody shares the experts nothing travels.
+void layer_memory::make_experts(const layer_plan& plan) {
+  const auto& s = plan.setting;
+  const auto l = s.tokens / s.cut.tensor, copies = l * s.model.active_experts;
+  for (auto* one : {&logits, &logits_gradient}) *one = make(l * s.model.experts, plan.type());
+  const auto make_copies = [&] { return make(copies * s.model.hidden, plan.type()); };
+  const bool travel = s.cut.expert > 1;
+  ordered = make_copies();
+  received = travel ? make_copies() : ordered;
+  put_out = make_copies();
+  returned = travel ? make_copies() : put_out;
+  ordered_gradient = make_copies();
+  received_gradient = travel ? make_copies() : ordered_gradient;
+  for (auto* one : {&places, &chosen}) *one = make(copies, data_type::fp32);
 }
 
 void layer_memory::make_parameters(const layer_plan& plan, std::int64_t count) {

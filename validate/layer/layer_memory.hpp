@@ -32,6 +32,12 @@ class layer_memory {
   /// What is loaded and read. Throws std::logic_error for no tensor.
   const area& of(layer_tensor) const;
 
+  // With experts `up`, `inner` and their gradients are of the tokens that have come to the rank's experts. `ordered`: copies of the rank's
+  // tokens in the order of their experts, `received` the copies that came to its own, `put_out` what these make of them, `returned`
+  // what the others made of the rank's own; likewise gradients, `ordered_gradient` of `returned` and, later, of `ordered`.
+  area logits, logits_gradient, ordered, received, put_out, returned, ordered_gradient,
+      received_gradient;
+  area places, chosen;  ///< whole numbers of 4 bytes: kernels/layer_block.hpp
   // Of the rows that the rank norms. [0] is before attention, [1] before the MLP.
   area residual, branch, output_gradient, attention_output, mlp_output;
   area sum_gradient, input_gradient, normed_gradient;
@@ -48,6 +54,7 @@ class layer_memory {
  private:
   area make(std::int64_t elements, data_type);
   void make_parameters(const layer_plan&, std::int64_t count);
+  void make_experts(const layer_plan&);
 
   kernels::backend& device_;
   std::vector<void*> held_;

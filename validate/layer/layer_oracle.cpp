@@ -102,7 +102,7 @@ std::vector<float> layer_oracle::parameters(const layer_executor& on, const tran
     const auto& block = layout_.of(p);
     for (std::int64_t row = 0; row < block.rows; ++row) {
       for (std::int64_t col = 0; col < block.cols; ++col) {
-        const auto at = layout_.in_layer(p, on.tensor_rank(), row, col);
+        const auto at = layout_.in_layer(p, t.rank(), row, col);
         values.push_back(weight(p, at.row, at.col));
       }
     }
@@ -169,32 +169,29 @@ layer_error layer_oracle::compare_rows(std::string_view what, const std::vector<
   return {what, all.relative()};
 }
 
-/// What each tensor rank has of all replicas: their shards one behind the other, or the sum of what each has.
+/// Of shards, what a tensor rank's replicas have one behind the other.
 std::vector<layer_error> layer_oracle::compare_gradients(const std::vector<float>& own,
                                                          transport& t) const {
   const int tensor_ranks = plan_.setting.cut.tensor;
   const bool sharded = own.size() < static_cast<std::size_t>(layout_.elements());
-  std::vector<numbers> of_rank(static_cast<std::size_t>(tensor_ranks));
   const auto shared = t.share(to_blob(own));
+  std::vector<numbers> of_rank(sharded ? static_cast<std::size_t>(tensor_ranks) : shared.size());
   for (std::size_t rank = 0; rank < shared.size(); ++rank) {
     const auto part = from_blob<float>(shared[rank]);
-    auto& all = of_rank[rank % static_cast<std::size_t>(tensor_ranks)];
-    if (sharded || all.empty()) {
-      all.insert(all.end(), part.begin(), part.end());
-    } else {
-      for (std::size_t i = 0; i < all.size(); ++i) all[i] += double{part[i]};
-    }
+    auto& all = of_rank[rank % of_rank.size()];
+    all.insert(all.end(), part.begin(), part.end());
   }
   std::vector<layer_error> errors;
   for (const auto p : all_parameters) {
     const auto& block = layout_.of(p);
     const auto& whole = whole_layout_.of(p);
+    if (whole.elements() == 0) continue;
     numbers found(static_cast<std::size_t>(whole.elements())), expected(found.size());
-    for (int rank = 0; rank < tensor_ranks; ++rank) {
+    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
       for (std::int64_t i = 0; i < block.elements(); ++i) {
-        const auto at = layout_.in_layer(p, rank, i / block.cols, i % block.cols);
+        const auto at = layout_.in_layer(p, static_cast<int>(rank), i / block.cols, i % block.cols);
         found[static_cast<std::size_t>(at.row * whole.cols + at.col)] +=
-            of_rank[static_cast<std::size_t>(rank)][static_cast<std::size_t>(block.first + i)];
+            of_rank[rank][static_cast<std::size_t>(block.first + i)];
       }
     }
     if (is_norm(p)) {  // every tensor rank has the sum over all

@@ -5,10 +5,13 @@
 namespace attnsim::validate {
 namespace {
 
-constexpr name_table<parameter, 6> parameter_names{{{parameter::projections, "projections"},
+constexpr name_table<parameter, 9> parameter_names{{{parameter::projections, "projections"},
                                                     {parameter::output, "output"},
                                                     {parameter::up, "MLP up"},
                                                     {parameter::down, "MLP down"},
+                                                    {parameter::router, "router"},
+                                                    {parameter::experts_up, "experts up"},
+                                                    {parameter::experts_down, "experts down"},
                                                     {parameter::attention_norm, "attention norm"},
                                                     {parameter::mlp_norm, "MLP norm"}}};
 
@@ -23,7 +26,8 @@ parameter_layout::parameter_layout(const layer_setting& s)
       key_(s.model.key_width() / s.cut.tensor),
       value_(s.model.value_width() / s.cut.tensor),
       inner_(s.model.intermediate / s.cut.tensor),
-      ranks_(s.cut.tensor) {
+      ranks_(s.cut.tensor),
+      expert_ranks_(s.cut.expert) {
   const auto h = s.model.hidden;
   const auto add = [&](parameter p, std::int64_t rows, std::int64_t cols) {
     blocks_[static_cast<std::size_t>(p)] = {elements_, rows, cols};
@@ -31,14 +35,23 @@ parameter_layout::parameter_layout(const layer_setting& s)
   };
   add(parameter::projections, query_ + key_ + value_, h);
   add(parameter::output, h, s.model.output_width() / s.cut.tensor);
-  add(parameter::up, 2 * inner_, h);
-  add(parameter::down, h, inner_);
+  if (s.model.experts > 0) {
+    const auto f = s.model.expert_intermediate;
+    const std::int64_t count = s.model.experts / s.cut.expert;
+    add(parameter::router, s.model.experts, h);
+    add(parameter::experts_up, count * 2 * f, h);
+    add(parameter::experts_down, count * h, f);
+  } else {
+    add(parameter::up, 2 * inner_, h);
+    add(parameter::down, h, inner_);
+  }
   add(parameter::attention_norm, 1, h);
   add(parameter::mlp_norm, 1, h);
 }
 
-parameter_place parameter_layout::in_layer(parameter p, int tensor_rank, std::int64_t row,
+parameter_place parameter_layout::in_layer(parameter p, int rank, std::int64_t row,
                                            std::int64_t col) const {
+  const int tensor_rank = rank % ranks_;
   switch (p) {
     case parameter::projections: {
       std::int64_t before = 0;  // rows of all ranks of the widths before this one
@@ -56,6 +69,9 @@ parameter_place parameter_layout::in_layer(parameter p, int tensor_rank, std::in
     case parameter::output:
     case parameter::down:
       return {row, tensor_rank * of(p).cols + col};
+    case parameter::experts_up:
+    case parameter::experts_down:
+      return {rank % expert_ranks_ * of(p).rows + row, col};
     default:
       return {row, col};
   }

@@ -200,6 +200,106 @@ numbers gate_gradient(const numbers& up, const numbers& gradient, std::int64_t r
   return result;
 }
 
+const numbers& weight_of(const reference_input& in, parameter p) {
+  return in.parameters[static_cast<std::size_t>(p)];
+}
+
+/// Of an MLP on rows x, and its gradients for those of what it puts out.
+struct mlp_pass {
+  mlp_pass(const numbers& x, std::int64_t width, const numbers& up_weight,
+           const numbers& down_weight)
+      : rows(std::int64_t(x.size()) / width),
+        up(times_transposed(x, up_weight, width)),
+        act(gated(up, rows)),
+        output(times_transposed(act, down_weight, std::int64_t(down_weight.size()) / width)) {}
+
+  void backward(const numbers& x, std::int64_t width, const numbers& up_weight,
+                const numbers& down_weight, const numbers& dy) {
+    of_down = weight_gradient(dy, act, rows);
+    const auto d_up = gate_gradient(up, input_gradient(dy, down_weight, width), rows);
+    of_up = weight_gradient(d_up, x, rows);
+    of_x = input_gradient(d_up, up_weight, std::int64_t(up_weight.size()) / width);
+  }
+
+  std::int64_t rows;
+  numbers up, act, output;
+  numbers of_x, of_up, of_down;
+};
+
+/// The MLP's output and its parameters' gradients go to the result; that of its input is returned.
+numbers dense_mlp(const reference_input& in, const numbers& x, reference_result& r) {
+  const auto &up = weight_of(in, parameter::up), &down = weight_of(in, parameter::down);
+  mlp_pass mlp(x, in.model.hidden, up, down);
+  mlp.backward(x, in.model.hidden, up, down, in.output_gradient);
+  r.mlp_output = mlp.output;
+  r.parameter_gradients[static_cast<std::size_t>(parameter::up)] = mlp.of_up;
+  r.parameter_gradients[static_cast<std::size_t>(parameter::down)] = mlp.of_down;
+  return mlp.of_x;
+}
+
+numbers slice(const numbers& all, std::int64_t part, std::int64_t parts) {
+  const auto size = std::int64_t(all.size()) / parts;
+  return {all.begin() + part * size, all.begin() + (part + 1) * size};
+}
+
+/// The softmax of each row's logits of its experts, 0 for the others.
+numbers expert_weights(const numbers& logits, const transformer& m) {
+  numbers weights(logits.size());
+  for (std::int64_t i = 0; i < std::int64_t(logits.size()) / m.experts; ++i) {
+    double sum = 0;
+    for (int j = 0; j < m.active_experts; ++j) {
+      const auto at = index(i * m.experts + (i * m.active_experts + j) % m.experts);
+      sum += weights[at] = std::exp(logits[at]);
+    }
+    for (int e = 0; e < m.experts; ++e) weights[index(i * m.experts + e)] /= sum;
+  }
+  return weights;
+}
+
+/// Every expert on all rows, most of them with no weight: slow, and plainly so.
+numbers experts_of(const reference_input& in, const numbers& x, reference_result& r) {
+  const auto& m = in.model;
+  const auto rows = std::int64_t(x.size()) / m.hidden;
+  const auto& router = weight_of(in, parameter::router);
+  const auto weights = expert_weights(times_transposed(x, router, m.hidden), m);
+  numbers slopes(weights.size()), of_x(x.size());
+  r.mlp_output.assign(x.size(), 0);
+  auto &of_up = r.parameter_gradients[static_cast<std::size_t>(parameter::experts_up)],
+       &of_down = r.parameter_gradients[static_cast<std::size_t>(parameter::experts_down)];
+  for (int e = 0; e < m.experts; ++e) {
+    const auto up = slice(weight_of(in, parameter::experts_up), e, m.experts),
+               down = slice(weight_of(in, parameter::experts_down), e, m.experts);
+    mlp_pass expert(x, m.hidden, up, down);
+    auto dy = in.output_gradient;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const auto at = index(i * m.experts + e);
+      for (std::int64_t k = 0; k < m.hidden; ++k) {
+        const auto element = index(i * m.hidden + k);
+        r.mlp_output[element] += weights[at] * expert.output[element];
+        slopes[at] += dy[element] * expert.output[element];
+        dy[element] *= weights[at];
+      }
+    }
+    expert.backward(x, m.hidden, up, down, dy);
+    of_x = sum(of_x, expert.of_x);
+    of_up.insert(of_up.end(), expert.of_up.begin(), expert.of_up.end());
+    of_down.insert(of_down.end(), expert.of_down.begin(), expert.of_down.end());
+  }
+  numbers of_logits(weights.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    double mean = 0;
+    for (int e = 0; e < m.experts; ++e)
+      mean += weights[index(i * m.experts + e)] * slopes[index(i * m.experts + e)];
+    for (int e = 0; e < m.experts; ++e) {
+      const auto at = index(i * m.experts + e);
+      of_logits[at] = weights[at] * (slopes[at] - mean);
+    }
+  }
+  r.parameter_gradients[static_cast<std::size_t>(parameter::router)] =
+      weight_gradient(of_logits, x, rows);
+  return sum(of_x, input_gradient(of_logits, router, m.experts));
+}
+
 }  // namespace
 
 reference_result reference_layer(const reference_input& in) {
@@ -221,22 +321,15 @@ reference_result reference_layer(const reference_input& in) {
   add_heads(attended, kernels::cpu::reference_forward(attention, q, k, v).output, of_output, out);
   const auto x1 = sum(x0, times_transposed(attended, weight(parameter::output), of_output.width));
   const auto n1 = normed(x1, weight(parameter::mlp_norm));
-  const auto up = times_transposed(n1, weight(parameter::up), hidden), act = gated(up, rows);
-  const auto inner = std::int64_t(act.size()) / rows;
 
-  reference_result r{.attention_sum = x1,
-                     .mlp_output = times_transposed(act, weight(parameter::down), inner)};
+  reference_result r{.attention_sum = x1};
+  const auto d_n1 = in.model.experts > 0 ? experts_of(in, n1, r) : dense_mlp(in, n1, r);
   const auto keep = [&](parameter p, numbers gradient) {
     r.parameter_gradients[static_cast<std::size_t>(p)] = std::move(gradient);
   };
-  const auto& dy = in.output_gradient;
-  keep(parameter::down, weight_gradient(dy, act, rows));
-  const auto d_up = gate_gradient(up, input_gradient(dy, weight(parameter::down), hidden), rows);
-  keep(parameter::up, weight_gradient(d_up, n1, rows));
-  const auto [d_x1, d_mlp_norm] = norm_gradients(
-      x1, weight(parameter::mlp_norm), input_gradient(d_up, weight(parameter::up), 2 * inner));
+  const auto [d_x1, d_mlp_norm] = norm_gradients(x1, weight(parameter::mlp_norm), d_n1);
   keep(parameter::mlp_norm, d_mlp_norm);
-  const auto d_sum = sum(dy, d_x1);
+  const auto d_sum = sum(in.output_gradient, d_x1);
 
   keep(parameter::output, weight_gradient(d_sum, attended, rows));
   const auto d_attended =

@@ -1,9 +1,11 @@
-// A dense Llama layer on one device in fp64, straight from its definition: plain loops over matrices, attention by
+// A Llama or Mixtral layer on one device in fp64, straight from its definition: plain loops over matrices, attention by
 // kernels/cpu/reference.hpp. It shares no code with what it checks.
 //
 //   x0 = residual + branch           q, k, v = norm(x0) W1^T, q and k turned by their positions
 //   x1 = x0 + attention(q, k, v) W2^T
 //   m  = (silu(g) u) W4^T            g, u = norm(x1) W3^T
+//        with experts sum over a token's of w_e (silu(g) u) W4e^T, g, u = norm(x1) W3e^T, w the softmax of norm(x1) Wr^T over the token's;
+//        they are dealt out in turn: the j-th of row i is (i active + j) mod experts
 // Backward goes from the gradient of x1 + m to those of x0 and of all parameters.
 //
 // Rows are [token][batch], tokens in the order of their positions from 0 on; matrices have an output a row.
