@@ -75,9 +75,9 @@ std::vector<part_times> step_run::passes(pass_kind pass, beside data, double sca
 }
 
 step_run::stage_parts step_run::stages(double scale) const {
-  const bool every = sharding_ == sharding::parameters;
+  const bool every = sharding_ == sharding::parameters && setting_.cut.pipeline == 1;
   const bool reduces = every || sharding_ == sharding::gradients;
-  const bool gathers_once = sharding_ == sharding::optimizer || sharding_ == sharding::gradients;
+  const bool gathers_once = sharding_ != sharding::none && !every;
   stage_parts p;
   p.forward = passes(pass_kind::forward, {.gathers = every}, scale);
   p.first_forward = gathers_once ? passes(pass_kind::forward, {.gathers = true}, scale) : p.forward;

@@ -75,8 +75,10 @@ step_memory memory_of(const layer_setting& s, sharding sharded, const held_layer
   m.workspace = in_layer ? working_bytes(s) : loss;
   if (sharded == sharding::parameters) {
     constexpr int gathered_layers = 2;
-    m.buffers +=
-        layer_parameters(s) * (gathered_layers * half + single) + embedding_tables(s, held) * half;
+    m.buffers += s.cut.pipeline > 1
+                     ? (parameters_of(s, held) + expert_parameters_of(s, held)) * (half + single)
+                     : layer_parameters(s) * (gathered_layers * half + single) +
+                           embedding_tables(s, held) * half;
   }
   return m;
 }

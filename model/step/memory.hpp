@@ -5,7 +5,9 @@
 //   gradients        4 fp32      4            4 / N        4 / N
 //   optimizer        12          12 / N       12 / N       8 / N        fp32 copy and two moments of Adam
 //   activations      what a layer keeps for backward (layer.hpp) x layers x micro-batches under way
-//   buffers          of FSDP two layers' gathered parameters, one's gradients, embeddings; blocks that attention has received
+//   buffers          of FSDP two layers' gathered parameters, one's gradients, embeddings; blocks that attention has received. Under a
+//                    pipeline FSDP gathers once and sums once a step (torchtitan: reshard_after_forward and gradient sync off but for the
+//                    last micro-batch): all gathered parameters, 2, and whole gradients, 4
 //   workspace        one layer's working memory, or where that and attention's blocks are less the loss's, in their place
 //
 // Rajbhandari et al., arXiv 1910.02054, has the sharded states.

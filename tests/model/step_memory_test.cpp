@@ -34,6 +34,14 @@ TEST(step_memory, each_kind_of_sharding_divides_one_more) {
   EXPECT_EQ(all.buffers, 202383360.0 * 8 + 2 * 2 * 131072000.0);
 }
 
+/// 4096 x 4096 x 4 + 3 x 4096 x 11008 + 2 x 4096 parameters a layer, gathered in bf16, their gradients in fp32.
+TEST(step_memory, under_a_pipeline_fsdp_keeps_what_it_gathered) {
+  auto s = llama2_over(8);
+  s.cut.pipeline = 2;
+  const held_layers half_of_them{.layers = 16, .layers_in_flight = 16};
+  EXPECT_EQ(memory_of(s, sharding::parameters, half_of_them).buffers, 16 * 202383360.0 * 6);
+}
+
 TEST(step_memory, activations_are_those_under_way) {
   auto held = whole_model;
   held.layers = 8;
