@@ -71,15 +71,36 @@ std::string what_ifs_table(const result& r) {
   return "\n" + table.str();
 }
 
+/// What no prediction can be nearer than.
+std::string repeats_table(const result& r) {
+  if (r.repeats.empty()) return "";
+  text_table table({"published more than once", "figures", "mean from their median", "largest"});
+  for (const auto& e : errors_of(r.repeats))
+    table.add({e.series, fmt::format("{}", e.points), fmt::format("{:.1f} %", 100 * e.mean),
+               fmt::format("{:.1f} %", 100 * e.max)});
+  return "\n" + table.str();
+}
+
 std::string to_table(const study& s, const result& r) {
   return fmt::format("{}: {}\nsource: {}\nunit: {}\n", s.name, s.summary, s.source, r.unit) +
          list("assumed", r.assumptions) + list("fitted", r.fitted) + "\n" + points_table(r) + "\n" +
-         errors_table(r) + what_ifs_table(r) + list("notes", r.notes);
+         errors_table(r) + repeats_table(r) + what_ifs_table(r) + list("notes", r.notes);
+}
+
+nlohmann::ordered_json errors_to_json(const std::vector<reproduce::point>& points) {
+  auto errors = nlohmann::ordered_json::array();
+  for (const auto& e : errors_of(points)) {
+    errors.push_back({{"series", e.series},
+                      {"figures", e.points},
+                      {"mean", e.mean},
+                      {"max", e.max},
+                      {"beyond_30_percent", e.large}});
+  }
+  return errors;
 }
 
 nlohmann::ordered_json to_json(const study& s, const result& r) {
-  nlohmann::ordered_json points = nlohmann::ordered_json::array(), errors = points,
-                         what_ifs = points;
+  nlohmann::ordered_json points = nlohmann::ordered_json::array(), what_ifs = points;
   for (const auto& p : r.points) {
     points.push_back({{"series", p.series},
                       {"figure", p.figure},
@@ -87,13 +108,6 @@ nlohmann::ordered_json to_json(const study& s, const result& r) {
                       {"predicted", p.predicted},
                       {"error", p.error()},
                       {"fitted", p.fitted}});
-  }
-  for (const auto& e : errors_of(r.points)) {
-    errors.push_back({{"series", e.series},
-                      {"figures", e.points},
-                      {"mean", e.mean},
-                      {"max", e.max},
-                      {"beyond_30_percent", e.large}});
   }
   for (const auto& w : r.what_ifs) {
     what_ifs.push_back(
@@ -107,7 +121,8 @@ nlohmann::ordered_json to_json(const study& s, const result& r) {
           {"assumed", r.assumptions},
           {"fitted", r.fitted},
           {"points", points},
-          {"errors", errors},
+          {"errors", errors_to_json(r.points)},
+          {"repeats", errors_to_json(r.repeats)},
           {"what_if", what_ifs},
           {"notes", r.notes}};
 }

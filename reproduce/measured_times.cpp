@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "ask/predict.hpp"
+#include "model/median.hpp"
 #include "model/schedule/framework_profile.hpp"
 #include "reproduce/published.hpp"
 #include "reproduce/studies.hpp"
@@ -114,6 +115,31 @@ std::string mean_tau(const std::vector<point>& points) {
       sum / count, count, least, 100 * told_apart);
 }
 
+/// What was run: all that a prediction rests on. On a grid of one place nothing depends on the layout.
+std::string question_of(const published_row& row) {
+  const bool one_place = row.integer("rows") * row.integer("cols") == 1;
+  std::string all;
+  for (const auto* column : {"cluster", "settings", "kernel", "schedule", "rows", "cols", "ulysses",
+                             "batch", "heads", "kv_heads", "head_dim", "sequence", "mask", "pass"})
+    all += row.text(column) + " ";
+  for (const auto* column : {"framework", "merges", "gradients", "documents"})
+    all += row.text_or(column, "") + " ";
+  return one_place ? all : all + row.text("tokens");
+}
+
+std::vector<point> repeats(const std::vector<published_row>& rows) {
+  std::map<std::string, std::vector<double>> times;
+  for (const auto& row : rows) times[question_of(row)].push_back(row.number("time_ms"));
+  std::vector<point> points;
+  for (const auto& row : rows) {
+    const auto& all = times[question_of(row)];
+    if (all.size() > 1)
+      points.push_back(
+          {row.text("series"), row.text("figure"), row.number("time_ms"), median(all)});
+  }
+  return points;
+}
+
 }  // namespace
 
 result measured_times(const std::string& table, std::vector<std::string> assumptions,
@@ -143,6 +169,7 @@ result measured_times(const std::string& table, std::vector<std::string> assumpt
                        : "device profiles and clusters as shipped; nothing is fitted to this table",
                    pytorch_host};
   std::move(assumptions.begin(), assumptions.end(), std::back_inserter(r.assumptions));
+  r.repeats = repeats(rows);
   r.notes = {mean_tau(r.points)};
   std::move(notes.begin(), notes.end(), std::back_inserter(r.notes));
   return r;

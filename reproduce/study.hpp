@@ -36,6 +36,9 @@ struct result {
   std::vector<std::string> fitted;  ///< numbers chosen on the figures, with their values
   std::vector<point> points;
   std::vector<what_if> what_ifs;
+  /// Figures of questions that were published more than once, and for each in place of a prediction the median of its question's: no
+  /// prediction can be nearer to them.
+  std::vector<point> repeats;
   std::vector<std::string> notes;  ///< what remains unexplained, and why
 };
 
