@@ -16,6 +16,7 @@
 #include "sweep/point_reader.hpp"
 #include "sweep/process_group.hpp"
 #include "sweep/row_file.hpp"
+#include "sweep/shared_rows.hpp"
 #include "sweep/spec.hpp"
 
 namespace attnsim::cli {
@@ -25,7 +26,7 @@ using sweep::point;
 
 struct sweep_flags {
   std::string spec, out, jobs;
-  bool resume = false, quiet = false;
+  bool resume = false, share = false, quiet = false;
 };
 
 /// Rows: the point's values, the answer's figures but for those that are keys, why there is none or it is infeasible.
@@ -104,10 +105,11 @@ std::vector<named_file> input_files(const sweep::spec& spec) {
   return files;
 }
 
-int threads_of(const sweep_flags& flags, const sweep::process_group& all) {
-  if (flags.jobs.empty()) return all.processes() > 1 ? 1 : sweep::available_cores();
+/// `processes` that MPI started, and that work as one.
+int threads_of(const sweep_flags& flags, int processes) {
+  if (flags.jobs.empty()) return processes > 1 ? 1 : sweep::available_cores();
   const auto jobs = parse_count("--jobs", flags.jobs);
-  if (all.processes() > 1)
+  if (processes > 1)
     throw input_error("--jobs", flags.jobs, "expected without mpirun, which starts a job a core");
   return static_cast<int>(std::min<std::int64_t>(jobs, 1024));
 }
@@ -135,12 +137,38 @@ void run_points(const sweep_flags& flags, int threads, const std::string& text,
   file.close();
 }
 
+template <typename Question>
+void share_points(const sweep_flags& flags, const std::string& text, const sweep::spec& spec) {
+  const table<Question> rows(spec);
+  const auto total = spec.points.size();
+  sweep::shared_rows file(flags.out, text, rows.header(), total,
+                          [&](std::size_t i) { return rows.beginning(spec.points[i]); });
+  progress bar("points", flags.quiet);
+  file.run(
+      threads_of(flags, 1), [&] { return make_worker(spec, rows); },
+      [&](std::size_t done) { bar.show(done, total); });
+}
+
+/// Beside others that run the same command, of which nothing is known.
+void run_shared(const sweep_flags& flags) {
+  check_out(flags.out);
+  const auto text = read_file(flags.spec);
+  const auto spec = sweep::parse_spec(text, flags.spec);
+  check_files({{"--out", flags.out}}, input_files(spec));
+  sweep::check(spec);
+  if (sweep::scope_of(spec) == sweep::scope::step)
+    share_points<ask::step_question>(flags, text, spec);
+  else
+    share_points<ask::question>(flags, text, spec);
+}
+
 void run(const sweep_flags& flags) {
+  if (flags.share) return run_shared(flags);
   sweep::process_group all;
   int threads = 1;
   if (all.first()) {
     check_out(flags.out);
-    threads = threads_of(flags, all);
+    threads = threads_of(flags, all.processes());
   }
   const auto text = all.first() ? read_file(flags.spec) : all.receive();
   if (!all.first() && text.empty()) return;  // the first process says why
@@ -164,6 +192,9 @@ void add_sweep(CLI::App& app) {
       ->required();
   command->add_option("--out", flags->out, "write the rows to this CSV file")->required();
   command->add_flag("--resume", flags->resume, "go on where a sweep was stopped");
+  command->add_flag(
+      "--share", flags->share,
+      "work with all processes that run this command, on machines that share FILE's folder");
   command->add_option("--jobs", flags->jobs, "threads (default: one a core)");
   command->add_flag("--quiet", flags->quiet, "no progress on stderr");
   command->footer(
@@ -179,10 +210,14 @@ void add_sweep(CLI::App& app) {
       "    - {schedule: ring}\n"
       "    - {schedule: attention2d, placement: [node-major, tile-in-node]}\n"
       "A point that is infeasible has a row that says why. Until all are done, the rows are in\n"
-      "FILE.csv.rows.\n"
+      "FILE.csv.rows. With --share, start the command as often as you like, as tasks of a Slurm "
+      "array;\n"
+      "they may be killed and started again. Until all points are done, rows are in "
+      "FILE.csv.parts.\n"
       "Examples:\n"
       "  attnsim sweep bandwidth.yaml --out bandwidth.csv\n"
-      "  mpirun -np 64 attnsim sweep bandwidth.yaml --out bandwidth.csv --resume");
+      "  mpirun -np 64 attnsim sweep bandwidth.yaml --out bandwidth.csv --resume\n"
+      "  sbatch --array=1-100 --wrap 'attnsim sweep bandwidth.yaml --out bandwidth.csv --share'");
   command->callback([flags] { run(*flags); });
 }
 

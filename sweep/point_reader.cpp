@@ -12,6 +12,7 @@ namespace attnsim::sweep {
 namespace {
 
 constexpr std::string_view scope_key = "scope";
+constexpr std::size_t most_devices = 16'384;  ///< of clusters that are kept
 
 /// The question that has the cluster.
 ask::question& base_of(ask::question& q) {
@@ -108,10 +109,18 @@ Question point_reader<Question>::question_of(const point& p) {
   }
   const auto& base = base_of(q);
   if (base.cluster.empty()) throw input_error(asked("cluster"), "is required");
-  if (!cluster_ || of_cluster != cluster_from_) {
-    cluster_ = std::make_shared<read_cluster>(base);
-    cluster_from_ = of_cluster;
+  auto known = clusters_.find(of_cluster);
+  if (known == clusters_.end()) {
+    auto read = std::make_shared<read_cluster>(base);
+    const auto devices = static_cast<std::size_t>(read->is.devices());
+    if (devices_ + devices > most_devices) {
+      clusters_.clear();
+      devices_ = 0;
+    }
+    devices_ += devices;
+    known = clusters_.emplace(of_cluster, std::move(read)).first;
   }
+  cluster_ = known->second;
   return q;
 }
 

@@ -1,6 +1,7 @@
 // Points as questions: a key of the specification is a field's name or, by its path, a key of the cluster file.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,8 @@ scope scope_of(const spec&);
 prediction answer_of(const ask::question&, const cluster&, ask::known_parts&);
 ask::step_answer answer_of(const ask::step_question&, const cluster&, ask::known_parts&);
 
-/// For one thread. Points that follow each other and have the same cluster share its reading, and what steps on it share.
+/// For one thread. Points of one cluster share its reading, and what steps on it share, where not too many others lie between
+/// them: values of the cluster may be the last key, which changes fastest.
 template <typename Question>
 class point_reader {
  public:
@@ -43,8 +45,10 @@ class point_reader {
   Question question_of(const point&);
 
   const spec& spec_;
-  std::string cluster_from_;  ///< the settings that `cluster_` was read with
-  std::shared_ptr<read_cluster> cluster_;
+  std::map<std::string, std::shared_ptr<read_cluster>>
+      clusters_;                           ///< by the settings that they were read with
+  std::size_t devices_ = 0;                ///< of all of them
+  std::shared_ptr<read_cluster> cluster_;  ///< of the latest question
 };
 
 extern template class point_reader<ask::question>;

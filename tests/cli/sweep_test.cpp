@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <random>
+#include <sstream>
 
 #include "tests/cli/program.hpp"
 
@@ -157,6 +158,47 @@ TEST_F(sweep, is_the_same_after_ten_kills) {
   }
   EXPECT_EQ(file_of(small, "--resume"), whole);
   EXPECT_FALSE(std::filesystem::exists(out + ".rows"));
+}
+
+TEST_F(sweep, is_the_same_with_others_that_are_killed) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto whole = file_of(small);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  std::filesystem::remove(out);
+  const auto command = std::string(ATTNSIM_PROGRAM) + " sweep " + folder.file("sweep.yaml") +
+                       " --out " + out + " --share --jobs 1 --quiet";
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> share(0.2, 1);
+  int kills = 0, finished = 0;
+  for (; kills < 15 && finished < 30;) {
+    std::string three;  // at once, each killed at a time of its own unless it is done before
+    for (int process = 0; process < 3; ++process) {
+      three += "(timeout -s KILL " + std::to_string(share(random) * took.count()) + " " + command +
+               "; echo $? >>" + folder.file("codes") + ") 2>/dev/null & ";
+    }
+    std::filesystem::remove(folder.file("codes"));
+    ASSERT_EQ(std::system((three + "wait").c_str()), 0);
+    std::istringstream codes(read_all(folder.file("codes")));
+    bool done = false;
+    for (int code = 0; codes >> code;) {
+      ASSERT_TRUE(code == 0 || code == 137) << code;
+      kills += code == 137;
+      done = done || code == 0;
+    }
+    if (!done) continue;
+    ++finished;
+    ASSERT_EQ(read_all(out), whole);
+    std::filesystem::remove(out);
+  }
+  EXPECT_GE(kills, 15);
+  EXPECT_EQ(file_of(small, "--share"), whole);
+  EXPECT_FALSE(std::filesystem::exists(out + ".parts"));
+}
+
+TEST_F(sweep, shares_with_those_of_the_same_specification) {
+  folder.write("out.csv", file_of(small));
+  EXPECT_THAT(file_of("{cluster: dgx-h100, seq: 64K}", "--share"),
+              HasSubstr("out.csv': expected rows of this sweep, or no file"));
 }
 
 TEST_F(sweep, resumes_only_its_own_rows) {
