@@ -368,9 +368,7 @@ std::vector<std::vector<candidate*>> of_one_program(const std::vector<candidate*
 class grid_estimates {
  public:
   grid_estimates(const cluster& c, const plan_request& request)
-      : c_(c),
-        request_(request),
-        fastest_(*std::max_element(c.device_speed.begin(), c.device_speed.end())) {}
+      : c_(c), request_(request), fastest_(c.fastest_device()) {}
 
   /// Candidates of another program follow.
   void forget_programs() { programs_.clear(); }

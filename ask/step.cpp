@@ -329,10 +329,8 @@ step_bound bound_of(const step_question& q, const cluster& c, const transformer&
   step_bound bound;
   for (const auto& m : memory_by_rank(q, run, setting, batch.micro_batches, 0))
     bound.memory = std::max(bound.memory, m.total());
-  double speed = 0;
-  for (const double one : c.device_speed) speed = std::max(speed, one);
   const double passes = batch.micro_batches + static_cast<double>(cut.pipeline - 1) / cut.chunks;
-  bound.time = passes * least_seconds(q, setting, c) / speed;
+  bound.time = passes * least_seconds(q, setting, c) / c.fastest_device();
   return bound;
 }
 

@@ -243,8 +243,12 @@ class step_costs::program {
 
 step_costs::step_costs(const cluster& c, const layer_setting& s, sharding sharded,
                        const attention_cost& a, known_parts& known)
-    : cluster_(c), setting_(s), sharding_(sharded), attention_(a), known_(known), speed_(1) {
-  for (const double speed : c.device_speed) speed_ = std::min(speed_, speed);
+    : cluster_(c),
+      setting_(s),
+      sharding_(sharded),
+      attention_(a),
+      known_(known),
+      speed_(c.slowest_device()) {
   if (s.cut.context < 2) return;
   const auto& ring = known.transfer(collective_kind::all_gather, s.cut, rank_group::context);
   for (int pass = 0; pass < 2; ++pass) {

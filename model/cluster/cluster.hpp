@@ -27,6 +27,7 @@
 // (model/topology_files.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -51,6 +52,12 @@ struct cluster {
       assumed;  ///< "device: why": what the file guessed and no override replaced
 
   int devices() const { return network.devices(); }
+  double slowest_device() const {
+    return *std::min_element(device_speed.begin(), device_speed.end());
+  }
+  double fastest_device() const {
+    return *std::max_element(device_speed.begin(), device_speed.end());
+  }
 };
 
 /// What a question changes of a cluster file; `set` by key.path.

@@ -94,7 +94,7 @@ time_bound::time_bound(const cluster& c, const attention& a) : cluster_(c), atte
     return vertices[v].kind == vertex_kind::device ? static_cast<int>(v) : -1;
   });
   node_egress_ = largest_egress(c.network, [&](vertex_id v) { return vertices[v].node; });
-  for (const double speed : c.device_speed) fastest_ = std::max(fastest_, speed);
+  fastest_ = c.fastest_device();
 }
 
 double time_bound::computation(const strategy& s, int ranks, pass_kind pass) const {
