@@ -59,7 +59,7 @@ std::string worded(const Error& e) {
   auto keyword = e.field();
   std::replace(keyword.begin(), keyword.end(), '-', '_');
   if (keyword == "pass") keyword = "pass_";
-  return printable(e.about(keyword));
+  return printable(e.about(keyword).text);
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as pybind11 calls it
