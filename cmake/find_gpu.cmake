@@ -3,7 +3,7 @@
 #   ATTNSIM_HAS_CUDA   nvcc and the runtime: the language CUDA is on, targets CUDA::cudart and CUDA::cudart_static exist
 #   ATTNSIM_HAS_CUDNN  target attnsim::cudnn_library
 #   ATTNSIM_HAS_NCCL   target attnsim::nccl_library
-#   ATTNSIM_HAS_CUBLASLT   target attnsim::cublaslt_library
+#   ATTNSIM_HAS_CUBLASLT   CUBLASLT_INCLUDE_DIR, CUBLASLT_LIBRARY: loaded at run time, not linked
 # The targets are visible everywhere. ATTNSIM_GPU=OFF, or no nvcc: nothing is set and nothing fails.
 include_guard(GLOBAL)
 set(ATTNSIM_HAS_CUDA OFF CACHE INTERNAL "")
