@@ -27,7 +27,11 @@ TEST(step_costs, of_one_device_are_its_operations) {
       products += product_time(c.device, op.product, op.type).value();
     if (op.work == layer_work::elementwise)
       elementwise +=
-          c.device.memory_time(byte_count(static_cast<std::int64_t>(op.traffic))).value();
+          op.kernels *
+          c.device
+              .elementwise_time(op.kind,
+                                byte_count(static_cast<std::int64_t>(op.traffic / op.kernels)))
+              .value();
   }
   EXPECT_NEAR(at(parts, step_part::products), products, 1e-12);
   EXPECT_NEAR(at(parts, step_part::elementwise), elementwise, 1e-12);
