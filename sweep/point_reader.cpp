@@ -12,7 +12,6 @@ namespace attnsim::sweep {
 namespace {
 
 constexpr std::string_view scope_key = "scope";
-constexpr std::size_t most_devices = 16'384;  ///< of clusters that are kept
 
 /// The question that has the cluster.
 ask::question& base_of(ask::question& q) {
@@ -113,7 +112,7 @@ Question point_reader<Question>::question_of(const point& p) {
   if (known == clusters_.end()) {
     auto read = std::make_shared<read_cluster>(base);
     const auto devices = static_cast<std::size_t>(read->is.devices());
-    if (devices_ + devices > most_devices) {
+    if (devices_ + devices > most_devices_) {
       clusters_.clear();
       devices_ = 0;
     }

@@ -30,8 +30,9 @@ class point_reader {
   using answer = decltype(answer_of(std::declval<const Question&>(), std::declval<const cluster&>(),
                                     std::declval<ask::known_parts&>()));
 
-  /// `of` outlives it.
-  explicit point_reader(const spec& of) : spec_(of) {}
+  /// `of` outlives it. Clusters of at most so many devices altogether are kept.
+  explicit point_reader(const spec& of, std::size_t most_devices = 16'384)
+      : spec_(of), most_devices_(most_devices) {}
 
   /// Throws input_error, which names the specification's file and line, and infeasible.
   answer answer_to(const point&);
@@ -45,6 +46,7 @@ class point_reader {
   Question question_of(const point&);
 
   const spec& spec_;
+  const std::size_t most_devices_;
   std::map<std::string, std::shared_ptr<read_cluster>>
       clusters_;                           ///< by the settings that they were read with
   std::size_t devices_ = 0;                ///< of all of them
