@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "model/cost/host_time.hpp"
 #include "model/cost/kernel.hpp"
@@ -88,6 +89,29 @@ double communication_uncertainty(const placed_schedule& i) {
   return most;
 }
 
+/// Two streams exchange messages, not all with the same peers.
+bool has_several_peers(const placed_schedule& i) {
+  const auto& program = i.program().program;
+  std::set<int> streams, peers;
+  for (std::size_t op = 0; op < program.size(); ++op) {
+    const bool ring = is_collective(program[op].kind) && program[op].kind != op_kind::all_to_all;
+    if (ring || !is_communication(program[op].kind)) continue;
+    streams.insert(program[op].stream);
+    peers.insert(i.communication().pattern_of(op));
+  }
+  return streams.size() > 1 && peers.size() > 1;
+}
+
+/// By how much longer than predicted exchanges with several peers may take.
+double lost_among_several_peers(const placed_schedule& i) {
+  double most = 0;
+  for (int pattern = 0; pattern < i.communication().patterns(); ++pattern) {
+    const auto transport = i.communication().transport(pattern);
+    most = std::max(most, i.on().device.transport(transport).several_peers);
+  }
+  return most > 0 && has_several_peers(i) ? most : 0;
+}
+
 /// Of what the executor's host takes until a run that starts idle is under way.
 seconds uncertain_launches(const placed_schedule& i) {
   const auto& idle = i.on().device.idle_start;
@@ -111,11 +135,12 @@ void set_interval(const placed_schedule& i, pass_prediction& p) {
   const auto uncertain = computing * of_computing +
                          (device - computing) * communication_uncertainty(i) +
                          uncertain_launches(i);
+  const auto lost = (device - computing) * lost_among_several_peers(i);
   const auto of_host = i.on().host.uncertainty;
   p.low = std::max(device - uncertain, p.host * (1 - of_host));
   const bool for_long = i.chosen().start == run_start::in_sequence;
   const auto throttled = computing * (for_long ? i.on().device.uncertainty.sustained : 0);
-  p.high = std::max(p.time, device) + uncertain + throttled + p.host * of_host;
+  p.high = std::max(p.time, device) + uncertain + lost + throttled + p.host * of_host;
 }
 
 /// A framework's host launches: the pass takes longer than the device by itself, of which everything else is said.

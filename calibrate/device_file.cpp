@@ -131,6 +131,7 @@ std::string text(const transport_profile& t) {
     result += fmt::format(", channel_bandwidth: {}", text(t.channel_bandwidth));
   if (t.slowdown > 0) result += fmt::format(", slowdown: {:.4g}", t.slowdown);
   if (t.uncertainty > 0) result += fmt::format(", uncertainty: {:.3g}", t.uncertainty);
+  if (t.several_peers > 0) result += fmt::format(", several_peers: {:.3g}", t.several_peers);
   result += ramp_text("ramp", t.ramp);
   result += ramp_text("one_way_ramp", t.one_way_ramp);
   result += ramp_text("collective_ramp", t.collective_ramp);

@@ -126,6 +126,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
                    "channel_bandwidth",
                    "slowdown",
                    "uncertainty",
+                   "several_peers",
                    "pair"});
   transport_profile transport;
   transport.basis = read_basis(node);
@@ -157,6 +158,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
   transport.channel_bandwidth = node.get<bandwidth>("channel_bandwidth", {});
   if (node.has("slowdown")) transport.slowdown = read_factor(node, "slowdown");
   if (node.has("uncertainty")) transport.uncertainty = read_share(node, "uncertainty", 1);
+  if (node.has("several_peers")) transport.several_peers = read_share(node, "several_peers", 1);
   if (node.has("pair")) transport.pair = read_pair(node.at("pair"), transport);
   return transport;
 }

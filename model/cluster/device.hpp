@@ -204,6 +204,9 @@ struct transport_profile {
   /// Factor on the time of a kernel beside it; zero: the device's communication_slowdown.
   double slowdown = 0;
   double uncertainty = 0;  ///< as uncertainty_profile's, of this transport; zero: the device's
+  /// Share by which exchanges of a rank with several peers at once may take longer than predicted: where ranks drift apart they
+  /// wait for each other. Upwards in intervals, beside what `uncertainty` has; zero: no more than that.
+  double several_peers = 0;
   /// For ring collectives of two devices, where theirs are not those of many: null, as many.
   std::shared_ptr<const transport_profile> pair;
 
@@ -345,7 +348,7 @@ void require_peak(const device_profile&, data_type);
 ///   transports:
 ///     nvlink: {basis: measured, efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, share_spread: 0.2, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1,
-///              pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
+///              several_peers: 0.2, pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
 ///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none
 ///   kernels:
 ///   - name: fa3

@@ -75,6 +75,25 @@ TEST(predict, waiting_for_a_rank_that_computes_longer_is_bound_by_its_computing)
   EXPECT_NEAR((p.time - p.low) / uncertain, 1, 1e-9);
 }
 
+// Upwards by a quarter of the exposed communication where a rank's messages go to several peers at once: not in a ring, whose
+// keys and gradients go the same way, nor where collectives alone do.
+TEST(predict, exchanges_with_several_peers_may_take_longer) {
+  const attention a{.heads = 8, .kv_heads = 8, .sequence = 8192, .mask = mask_kind::full};
+  const auto widened = [&](const strategy& s) {
+    auto c = read_cluster("star", {.nodes = 16});
+    const auto before = predict(c, a, s, 16, pass_kind::backward).passes[0];
+    c.device.transports[static_cast<std::size_t>(link_kind::network)].several_peers = 0.25;
+    const auto after = predict(c, a, s, 16, pass_kind::backward).passes[0];
+    EXPECT_EQ(after.time, before.time);
+    EXPECT_EQ(after.low, before.low);
+    return (after.high - before.high) / before.exposed_communication;
+  };
+  EXPECT_NEAR(widened({.schedule = "usp", .rows = 4, .cols = 1, .ulysses = 4}), 0.25, 1e-9);
+  EXPECT_NEAR(widened({.schedule = "mesh", .rows = 4, .cols = 4}), 0.25, 1e-9);
+  EXPECT_EQ(widened({.schedule = "ring", .rows = 16, .cols = 1}), 0);
+  EXPECT_EQ(widened({.schedule = "attention2d", .rows = 4, .cols = 4}), 0);
+}
+
 /// A ring of two whose host takes a second for a kernel and as good as nothing for the rest.
 cluster with_slow_host() {
   auto c = read_cluster("star", {.nodes = 2});
