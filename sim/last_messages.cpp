@@ -6,16 +6,22 @@ namespace attnsim {
 namespace {
 
 constexpr std::size_t few_messages = 4;
+constexpr std::uint32_t furthest_back = 8;
 
-/// Between two ranks, or local and no kernel.
-bool passes_on(op_kind kind) {
-  return kind == op_kind::shift || kind == op_kind::transpose ||
-         (!is_communication(kind) && !is_kernel(kind));
+/// Communication occupies nothing on a device that a kernel could wait for, or it for a kernel.
+bool kernels_run_freely(const stream_programs& programs) {
+  return std::all_of(programs.lanes.begin(), programs.lanes.end(),
+                     [](const lane& l) { return l.channels == 0; });
 }
 
-std::uint32_t first_passed_on(const std::vector<operation>& program) {
+/// From here on all is local or between two ranks, and nothing slows down what is local.
+std::uint32_t first_of_the_end(const std::vector<operation>& program, bool free_kernels) {
+  const auto belongs = [&](op_kind kind) {
+    if (is_communication(kind)) return kind == op_kind::shift || kind == op_kind::transpose;
+    return free_kernels || !is_kernel(kind);
+  };
   auto first = program.size();
-  while (first > 0 && passes_on(program[first - 1].kind)) --first;
+  while (first > 0 && belongs(program[first - 1].kind)) --first;
   return static_cast<std::uint32_t>(first);
 }
 
@@ -35,9 +41,9 @@ std::optional<last_messages> last_messages::find(const placed_schedule& i, const
   return found;
 }
 
-/// False where there are few messages, or an operation waits for another one than the latest of a stream.
+/// False where there are few messages, or an operation waits for one that is long past.
 bool last_messages::split(const stream_programs& programs) {
-  const auto first = first_passed_on(placed_.program().program);
+  const auto first = first_of_the_end(placed_.program().program, kernels_run_freely(programs));
   for (std::uint32_t s = 0; s < programs.streams.size(); ++s) {
     const auto& all = programs.streams[s];
     const auto from = std::partition_point(
@@ -53,9 +59,12 @@ bool last_messages::split(const stream_programs& programs) {
   for (auto& step : steps_) {
     const auto& op = step.op;
     for (std::uint32_t other = 0; other < issued.size(); ++other) {
-      const bool waits = op.needs[other] == issued[other] || other == step.stream;
-      if (waits && issued[other] > 0) step.waits.push_back(other);
-      if (!waits && op.needs[other] > before_.streams[other].size()) return false;
+      const auto needs = other == step.stream ? issued[other] : op.needs[other];
+      const auto back = static_cast<std::uint32_t>(issued[other] - needs);
+      if (needs == 0 || (back > 0 && needs <= before_.streams[other].size())) continue;
+      if (back > furthest_back) return false;
+      step.waits.push_back({other, back});
+      kept_ = std::max(kept_, back + 1);
     }
     ++issued[step.stream];
     if (op.lane < 0) continue;
@@ -116,14 +125,16 @@ bool last_messages::some_link_can_be_full() const {
 }
 
 std::vector<double> last_messages::bytes_carried() const {
-  std::vector<double> bytes(symmetry_.link_of_class.size());
+  std::vector<double> of_lane(lanes_.size()), bytes(symmetry_.link_of_class.size());
   for (const auto& step : steps_) {
-    const auto& op = step.op;
-    if (op.lane < 0) continue;
-    const auto& l = lanes_[static_cast<std::size_t>(op.lane)];
-    for (std::size_t c = 0; c < l.flows.size(); ++c) {
-      for (const auto& use : symmetry_.uses[static_cast<std::size_t>(l.pattern)][c])
-        bytes[use.link] += use.weight * op.bytes * op.stretch / l.flows[c].share;
+    if (step.op.lane < 0) continue;
+    of_lane[static_cast<std::size_t>(step.op.lane)] += step.op.bytes * step.op.stretch;
+  }
+  for (std::size_t l = 0; l < lanes_.size(); ++l) {
+    const auto& flows = lanes_[l].flows;
+    for (std::size_t c = 0; c < flows.size(); ++c) {
+      for (const auto& use : symmetry_.uses[static_cast<std::size_t>(lanes_[l].pattern)][c])
+        bytes[use.link] += use.weight * of_lane[l] / flows[c].share;
     }
   }
   return bytes;
@@ -135,12 +146,16 @@ class last_messages::work {
   work(const last_messages& all, start from, std::vector<done>& ranks, const watched& seen)
       : all_(all),
         placed_(all.placed_),
-        from_(std::move(from)),
+        traffic_end_(from.traffic),
         ranks_(ranks),
         seen_(seen),
         begin_(ranks.size()),
         end_(ranks.size()),
         moves_(all.lanes_.size()) {
+    for (auto& of_stream : from.ends) {
+      ends_.emplace_back(all.kept_, std::vector<picoseconds>(ranks.size()));
+      ends_.back().front() = std::move(of_stream);
+    }
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       speeds_.push_back(placed_.speed_of(rank(r)));
       before_.push_back(ranks[r].end);
@@ -168,8 +183,8 @@ class last_messages::work {
 
   void set_begin(const step& s) {
     std::fill(begin_.begin(), begin_.end(), 0);
-    for (const auto stream : s.waits) {
-      const auto& ends = from_.ends[stream];
+    for (const auto& wait : s.waits) {
+      const auto& ends = ends_[wait.stream][wait.back];
       for (std::size_t r = 0; r < begin_.size(); ++r) begin_[r] = std::max(begin_[r], ends[r]);
     }
   }
@@ -178,15 +193,16 @@ class last_messages::work {
   bool all_before_is_over(const step& s) const {
     for (std::size_t r = 0; r < begin_.size(); ++r) {
       if (begin_[r] < before_[r]) return false;
-      if (s.op.lane >= 0 && begin_[r] < from_.traffic) return false;
+      if (s.op.lane >= 0 && begin_[r] < traffic_end_) return false;
     }
     return true;
   }
 
   void do_locally(const stream_operation& op) {
+    const bool varies = !placed_.is_as_modelled() || (op.kernel && !placed_.same_on_all_ranks());
     double time = -1, speed = -1;
     for (std::size_t r = 0; r < begin_.size(); ++r) {
-      if (speeds_[r] != speed || !placed_.is_as_modelled()) {
+      if (varies || speeds_[r] != speed) {
         speed = speeds_[r];
         time = placed_.local_time(op.operation, rank(r)).value();
       }
@@ -234,12 +250,16 @@ class last_messages::work {
       for (std::size_t r = 0; r < end_.size(); ++r) ranks_[r].compute += end_[r] - begin_[r];
     }
     for (std::size_t r = 0; r < end_.size(); ++r) ranks_[r].end = std::max(ranks_[r].end, end_[r]);
-    from_.ends[s.stream].swap(end_);
+    auto& ends = ends_[s.stream];
+    std::rotate(ends.begin(), ends.end() - 1, ends.end());
+    ends.front().swap(end_);
   }
 
   const last_messages& all_;
   const placed_schedule& placed_;
-  start from_;
+  picoseconds traffic_end_;
+  std::vector<std::vector<std::vector<picoseconds>>>
+      ends_;  ///< by stream: of its latest operations, by class
   std::vector<done>& ranks_;
   watched seen_;
   std::vector<double> speeds_;

@@ -2,7 +2,8 @@
 // a grid: ranks x steps of them, most of all operations of a large grid. No kernel runs beside them, and where no link can be
 // full with all of them at once each moves at the pace of its own slowest link. Then nothing depends on the order of what happens
 // elsewhere, and each operation's time follows from those before it: they are worked out operation by operation for all classes
-// of ranks at once, without an event.
+// of ranks at once, without an event. Where communication needs no multiprocessors, kernels belong to it as well, as nothing slows
+// them down: then a whole ring may be such an end.
 //
 //   begin of a message = later of both ranks' arrivals + latency,   end = begin + bytes / rate
 //
@@ -54,12 +55,15 @@ class last_messages {
   std::vector<double> bytes_carried() const;
 
  private:
+  /// For the end of a stream's latest operation, or of one so many back.
+  struct wait {
+    std::uint32_t stream, back;
+  };
   struct step {
     std::uint32_t stream;
     stream_operation op;
-    std::vector<std::uint32_t>
-        waits;           ///< streams whose latest operation it waits for, its own among them
-    bool first = false;  ///< of its stream
+    std::vector<wait> waits;  ///< also for the one before it on its stream
+    bool first = false;       ///< of its stream
   };
   /// By class of flows: what moves its messages, and the classes of ranks at both ends.
   struct flow {
@@ -86,6 +90,7 @@ class last_messages {
   const symmetry& symmetry_;
   stream_programs before_;
   std::vector<step> steps_;        ///< in the program's order
+  std::uint32_t kept_ = 1;         ///< latest operations of a stream that some step waits for
   std::vector<lane_flows> lanes_;  ///< by lane; empty where it has no step
 };
 

@@ -78,6 +78,8 @@ class simulation {
       const auto r = static_cast<std::size_t>(slowest - done.begin());
       done = done_before();
       rest.run(reached, done, {r, &intervals_[r]});
+      std::stable_sort(intervals_[r].begin(), intervals_[r].end(),
+                       [](const auto& a, const auto& b) { return a.end < b.end; });
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       ranks_[r].compute = done[r].compute;

@@ -8,6 +8,7 @@
 
 #include "model/schedule/algorithms/schedules.hpp"
 #include "sim/simulator.hpp"
+#include "tests/ring_exchanges.hpp"
 
 namespace attnsim {
 namespace last_messages_test {
@@ -113,6 +114,53 @@ TEST(last_messages, random_stragglers_and_slow_links_delay_whom_they_delay) {
                        : "slow_links: {node" + node + ".nic" + nic + "->leaf" + nic + ": 0.3}\n";
     SCOPED_TRACE(extra);
     EXPECT_GT(expect_exact(pods(16, extra), 8, 8, 256, {.schedule = "attention2d"}), 0);
+  }
+}
+
+/// Communication that needs no multiprocessors, and kernels of tens of microseconds.
+cluster copy_engines(int nodes, int devices_per_node, const std::string& extra = "") {
+  return read_cluster(
+      config_node::parse_text("name: copy-engines\ndevice: ideal\nnodes: " + std::to_string(nodes) +
+                                  "\ndevices_per_node: " + std::to_string(devices_per_node) +
+                                  "\nnode: {links: nvswitch, bandwidth: 450 GB/s, latency: 1 us}\n"
+                                  "nics: {per_node: " +
+                                  std::to_string(devices_per_node) +
+                                  ", bandwidth: 50 GB/s, latency: 2 us, attach: one-per-device}\n"
+                                  "fabric: {kind: rail-optimized}\n" +
+                                  extra,
+                              "copy-engines.yaml"));
+}
+
+TEST(last_messages, kernels_that_nothing_slows_down_need_no_events) {
+  const auto c = copy_engines(8, 4, "slow_devices: {5: 0.5, 17: 0.7}\n");
+  int found = 0;
+  for (const std::int64_t tokens : {64, 1024, 8192}) {
+    found += expect_exact(c, 32, 1, tokens, {.schedule = "ring"});
+    for (const auto* name : {"double-ring", "startrail", "mesh"})
+      found += expect_exact(c, 8, 4, tokens, {.schedule = name});
+  }
+  EXPECT_GE(found, 6);
+}
+
+// Each rank and step takes its own time; a message waits for kernels of a step before.
+TEST(last_messages, unequal_exchanges_along_rings_and_grids) {
+  const auto c = copy_engines(16, 1);
+  for (const auto& [rows, cols] : {std::pair{16, 1}, {1, 16}, {4, 4}, {2, 8}}) {
+    for (const double bytes : {1 << 16, 1 << 24}) {
+      SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
+      placed_schedule i(c, exchange_problem(16, bytes), {.tokens = token_layout::contiguous},
+                        ring_exchanges(rows, cols, true));
+      std::mt19937 random(5);
+      std::vector<double> times;
+      for (std::size_t n = 0; n < i.program().program.size() * 16; ++n)
+        times.push_back(static_cast<double>(random() % 1'000'000) * 1e-10);
+      i.use_local_times([&](std::size_t op, int rank) {
+        return seconds(times[op * 16 + static_cast<std::size_t>(rank)]);
+      });
+      // On a grid a row's and a column's message may fill a link.
+      EXPECT_EQ(is_found(i), rows == 1 || cols == 1);
+      expect_as_by_itself(i);
+    }
   }
 }
 
