@@ -145,9 +145,11 @@ class rank_run {
 
   /// When it begins at the earliest: after its gap, and launched.
   picoseconds earliest(const stream_operation& op) const {
-    const bool nothing = op.lane < 0 && rules_.placed.local_time(op.operation, rank_).value() == 0;
-    const auto after = nothing ? around_.now() : later(around_.now(), op.gap);
-    return std::max(launch_of(op), after);
+    const auto takes_time = [&] {
+      return op.lane >= 0 || rules_.placed.local_time(op.operation, rank_).value() > 0;
+    };
+    const auto now = around_.now();
+    return std::max(launch_of(op), op.gap > 0 && takes_time() ? later(now, op.gap) : now);
   }
 
   void start(std::uint32_t s, const stream_operation& op) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -207,12 +208,29 @@ void append_cut(std::vector<Row>& all, Row row, const std::vector<int>& before) 
 /// Which ends of a row go by themselves.
 using cut_ends = std::pair<bool, bool>;
 
+/// The parts before which a row is cut then.
 template <typename Row>
-void append_ends(std::vector<Row>& all, Row row, cut_ends ends) {
+std::vector<int> without_ends(const Row& row, cut_ends ends) {
   std::vector<int> before;
   if (ends.first) before.push_back(row.first + 1);
   if (ends.second && row.count > 1 + ends.first) before.push_back(row.first + row.count - 1);
-  append_cut(all, std::move(row), before);
+  return before;
+}
+
+/// Cuts rows before these parts of each, by its number; most rows stay whole, in their place.
+template <typename Row, typename Before>
+void cut(std::vector<Row>& rows, Before before) {
+  std::vector<Row> all;
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    const std::vector<int> parts = before(n);
+    if (all.empty() && parts.empty()) continue;
+    if (all.empty()) {
+      const auto whole = rows.begin() + static_cast<std::ptrdiff_t>(n);
+      all.assign(std::make_move_iterator(rows.begin()), std::make_move_iterator(whole));
+    }
+    append_cut(all, std::move(rows[n]), parts);
+  }
+  if (!all.empty()) rows.swap(all);
 }
 
 /// Ascending, each once, of those inside the row.
@@ -340,17 +358,17 @@ class ring_run {
 
   template <typename Row>
   void join(std::vector<Row>& rows) const {
-    std::vector<Row> joined;
-    for (auto& row : rows) {
-      if (joined.empty() || !goes_on(joined.back(), row)) {
-        joined.push_back(std::move(row));
-        continue;
+    std::size_t last = 0;
+    for (std::size_t n = 1; n < rows.size(); ++n) {
+      auto& row = rows[last];
+      if (goes_on(row, rows[n])) {
+        if (row.count == 1) row.stride = rows[n].clock() - row.clock();
+        row.count += rows[n].count;
+      } else if (++last < n) {
+        rows[last] = std::move(rows[n]);
       }
-      auto& last = joined.back();
-      if (last.count == 1) last.stride = row.clock() - last.clock();
-      last.count += row.count;
     }
-    rows.swap(joined);
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(last) + 1, rows.end());
   }
 
   template <typename Row>
@@ -382,39 +400,25 @@ class ring_run {
   /// do not go on as it does, its ends are rows by themselves.
   void split() {
     split_blocks();
-    std::vector<row_of_cells> all;
-    for (auto& block : blocks_) {
-      for (auto& row : block.rows) {
-        const auto changes = row.count > 1 ? inside(row, changed_cells(row)) : std::vector<int>();
-        append_cut(all, std::move(row), changes);
-      }
-      block.rows.swap(all);
-      all.clear();
-    }
+    for (auto& block : blocks_)
+      cut(block.rows, [&](std::size_t n) { return changed_cells(block.rows[n]); });
     each_row([&](row_place p) {
       const auto& row = row_at(p);
       cuts_.push_back(row.count == 1 ? cut_ends(false, false)
                                      : ends_to_cut(row, row, row.stride, before_row(p),
                                                    after_row(p), row.last() + row.stride));
     });
-    auto cuts = cuts_.begin();
+    std::size_t first = 0;
     for (auto& block : blocks_) {
-      for (auto& row : block.rows) append_ends(all, std::move(row), *cuts++);
-      block.rows.swap(all);
-      all.clear();
+      const auto rows = block.rows.size();
+      cut(block.rows, [&](std::size_t n) { return without_ends(block.rows[n], cuts_[first + n]); });
+      first += rows;
     }
     cuts_.clear();
   }
 
   void split_blocks() {
-    std::vector<row_of_blocks> all;
-    for (auto& block : blocks_) {
-      const auto changes =
-          block.count > 1 ? inside(block, changed_blocks(block)) : std::vector<int>();
-      append_cut(all, std::move(block), changes);
-    }
-    blocks_.swap(all);
-    all.clear();
+    cut(blocks_, [&](std::size_t b) { return changed_blocks(blocks_[b]); });
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       const auto& block = blocks_[b];
       cuts_.push_back(block.count == 1
@@ -423,9 +427,7 @@ class ring_run {
                                         block.stride - block.rows.back().last(), before_block(b),
                                         after_block(b), block.last() + block.stride));
     }
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
-      append_ends(all, std::move(blocks_[b]), cuts_[b]);
-    blocks_.swap(all);
+    cut(blocks_, [&](std::size_t b) { return without_ends(blocks_[b], cuts_[b]); });
     cuts_.clear();
   }
 
@@ -466,31 +468,41 @@ class ring_run {
     ceiling_ = last + lead;
   }
 
-  /// The cells from which on a kernel that may start in this round on the row's ranks has another variant; and those after them
-  /// where some of the ranks have it.
-  std::vector<int> changed_cells(const row_of_cells& row) const {
-    std::vector<int> cells;
-    for (const auto& rank : row.state.ranks) {
-      const auto first = rank.state.streams.front().completed;
-      for (auto n = first; n <= ceiling_ && n < changes_.size(); ++n) {
-        for (const int change : changes_[n]) {
-          cells.push_back(change / ring_.period);
-          if (change % ring_.period != 0) cells.push_back(change / ring_.period + 1);
-        }
+  /// Tells of the ranks between these from which on a kernel that may start in this round on the row has another variant.
+  template <typename Tell>
+  void each_change(const row_of_cells& row, int begin, int end, Tell tell) const {
+    auto n = std::numeric_limits<std::uint32_t>::max();
+    for (const auto& rank : row.state.ranks) n = std::min(n, rank.state.streams.front().completed);
+    for (; n <= ceiling_ && n < changes_.size(); ++n) {
+      for (const int change : changes_[n]) {
+        if (begin <= change && change < end) tell(change);
       }
     }
-    return cells;
+  }
+
+  /// The cells of the row before which that is, and those after them where some of the ranks have it.
+  std::vector<int> changed_cells(const row_of_cells& row) const {
+    std::vector<int> cells;
+    if (row.count == 1) return cells;
+    const auto add = [&](int change) {
+      cells.push_back(change / ring_.period);
+      if (change % ring_.period != 0) cells.push_back(change / ring_.period + 1);
+    };
+    each_change(row, row.first * ring_.period, (row.first + row.count) * ring_.period, add);
+    return inside(row, std::move(cells));
   }
 
   std::vector<int> changed_blocks(const row_of_blocks& block) const {
     std::vector<int> blocks;
-    for (const auto& row : block.rows) {
-      for (const int cell : changed_cells(row)) {
-        blocks.push_back(cell / ring_.block);
-        if (cell % ring_.block != 0) blocks.push_back(cell / ring_.block + 1);
-      }
-    }
-    return blocks;
+    if (block.count == 1) return blocks;
+    const int ranks = ring_.block * ring_.period;
+    const auto add = [&](int change) {
+      blocks.push_back(change / ranks);
+      if (change % ranks != 0) blocks.push_back(change / ranks + 1);
+    };
+    for (const auto& row : block.rows)
+      each_change(row, block.first * ranks, (block.first + block.count) * ranks, add);
+    return inside(block, std::move(blocks));
   }
 
   neighbour before_block(std::size_t b) const {
