@@ -9,8 +9,8 @@ void kernel_run::begin(picoseconds now, std::uint32_t operation, double duration
                        double slowdown) {
   running_ = true;
   operation_ = operation;
-  remaining_ = duration;
-  part_ = duration / std::max(1.0, parts);
+  remaining_ = to_seconds(to_picoseconds(duration));
+  part_ = remaining_ / std::max(1.0, parts);
   slowdown_ = slowdown;
   began_ = since_ = now;
 }

@@ -10,7 +10,10 @@ namespace attnsim {
 
 class kernel_run {
  public:
-  /// Operation number `operation`: takes `duration` seconds at full speed, in `parts` equal ones, kernel calls or waves.
+  /// Operation number `operation`: takes `duration` seconds at full speed, in `parts` equal ones, kernel calls or waves. The
+  /// duration is rounded, so that what communication adds is rounded by itself: the same to the picosecond for kernels that
+  /// take differently long. Else ranks that communication slows down differently would drift apart at two paces, one with each
+  /// kind of kernel, and be no rows (ring_of_ranks.hpp).
   void begin(picoseconds now, std::uint32_t operation, double duration, double parts,
              double slowdown);
   /// Everything takes `slowdown` times as long from now on. True when that moves the end.

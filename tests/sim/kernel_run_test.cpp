@@ -1,6 +1,8 @@
 #include "sim/kernel_run.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <vector>
 
 namespace attnsim {
 namespace kernel_run_test {
@@ -42,6 +44,20 @@ TEST(kernel_run, room_comes_with_the_end_of_a_part) {
   EXPECT_EQ(k.room(30 * us, behind), 70 * us);
   k.stop();
   EXPECT_EQ(k.room(31 * us, behind), 31 * us);
+}
+
+// Else ranks that communication slows down differently would drift apart at two paces, one with each kind of kernel.
+TEST(kernel_run, communication_adds_the_same_to_kernels_of_any_duration) {
+  for (picoseconds beside = 1000; beside < 1100; ++beside) {
+    std::vector<picoseconds> added;
+    for (const double duration : {1e-6, 1.0000003e-6, 2.3456789012e-6}) {
+      kernel_run k;
+      k.begin(0, 0, duration, 1, 1.26);
+      k.slow_down(beside, 1);
+      added.push_back(k.end() - to_picoseconds(duration));
+    }
+    EXPECT_THAT(added, testing::Each(added.front())) << beside;
+  }
 }
 
 }  // namespace kernel_run_test
