@@ -32,9 +32,20 @@ std::vector<strategy> laid_out(const question& q, const attention& a, int ranks)
   return result;
 }
 
+/// Whether what its last rank computes, which the closed form follows too, takes longer by itself.
+bool computes_longer(strategy s, seconds than, const attention& a, int ranks, pass_kind asked,
+                     shared_work& work) {
+  constexpr double rounding = 1e-9;
+  s = complete(std::move(s), a, ranks);
+  seconds all;
+  for (const auto pass : passes_of(asked))
+    all += computation(*work.schedule(a, s, pass).priced) / work.on().fastest_device();
+  return all > than * (1 + rounding);
+}
+
 }  // namespace
 
-strategy with_fastest_tokens(const question& q, const cluster& c, const attention& a, int ranks) {
+strategy with_fastest_tokens(const question& q, const attention& a, int ranks, shared_work& work) {
   check(a);
   const auto& asked = find_algorithm(q.schedule);
   const bool open = !q.tokens && a.mask == mask_kind::causal && a.documents.empty() &&
@@ -42,15 +53,20 @@ strategy with_fastest_tokens(const question& q, const cluster& c, const attentio
   const auto layouts = open ? laid_out(q, a, ranks) : std::vector<strategy>{};
   if (layouts.empty()) return strategy_of(q, a);
   const auto time_of = [&](const strategy& s, prediction_method by) {
-    return attnsim::predict(c, a, s, ranks, q.pass, by).time;
+    return predict_times(a, s, ranks, q.pass, by, work).time;
   };
+  const auto usual = time_of(layouts.front(), prediction_method::analytic);
+  const bool is_first = std::all_of(layouts.begin() + 1, layouts.end(), [&](const strategy& s) {
+    return computes_longer(s, usual, a, ranks, q.pass, work) ||
+           time_of(s, prediction_method::analytic) >= usual;
+  });
+  if (is_first) return layouts.front();
   std::vector<std::pair<seconds, const strategy*>> estimates;
   for (const auto& s : layouts) estimates.emplace_back(time_of(s, prediction_method::analytic), &s);
   const auto sooner = [](const auto& x, const auto& y) { return x.first < y.first; };
   std::stable_sort(estimates.begin(), estimates.end(), sooner);
   auto fastest = estimates.front();
-  if (fastest.second == &layouts.front() || q.by == prediction_method::analytic)
-    return *fastest.second;
+  if (q.by == prediction_method::analytic) return *fastest.second;
   fastest.first = time_of(*fastest.second, q.by);
   for (auto next = estimates.begin() + 1; next != estimates.end(); ++next) {
     if (next->first >= fastest.first) break;

@@ -9,6 +9,6 @@ namespace attnsim::ask {
 /// strategy_of(), with another layout that the sequence fits where that is faster. Other layouts count if the closed form,
 /// which is too low if anything, puts one of them first; by how the question asks for times one of these or the usual one is
 /// chosen. Documents keep the usual one. Throws as predict() does.
-strategy with_fastest_tokens(const question&, const cluster&, const attention&, int ranks);
+strategy with_fastest_tokens(const question&, const attention&, int ranks, shared_work&);
 
 }  // namespace attnsim::ask

@@ -414,7 +414,8 @@ class grid_estimates {
   program& program_of(const strategy& s, const attention& a, pass_kind pass) {
     auto& known = programs_[{pass, s.block_cost}];
     if (!known.priced) {
-      known.priced = std::make_shared<const priced_schedule>(c_, a, s, make_schedule(s, a, pass));
+      known.priced =
+          std::make_shared<const priced_schedule>(c_.device, a, s, make_schedule(s, a, pass));
       known.computation = computation(*known.priced);
     }
     return known;

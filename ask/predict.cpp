@@ -153,9 +153,9 @@ void wait_for_host(const placed_schedule& i, prediction_method by, const pass_si
   if (p.host > device) p.bottleneck = {"host", i.on().host.name, 1};
 }
 
-pass_prediction predict_pass(const placed_schedule& i, prediction_method by,
-                             const pass_simulator& simulated) {
-  pass_prediction p{.pass = i.program().pass, .memory = peak_memory(i.work())};
+pass_prediction predict_pass(const placed_schedule& i, const memory_use& memory,
+                             prediction_method by, const pass_simulator& simulated) {
+  pass_prediction p{.pass = i.program().pass, .memory = memory};
   count_bytes(i, p);
   if (by == prediction_method::analytic) {
     use_estimate(i, p);
@@ -243,7 +243,22 @@ void warn_of_head_dims(prediction& p) {
                   a.head_dim, a.v_head_dim, mean(pass_kind::forward), mean(pass_kind::backward)));
 }
 
-void add_warnings(prediction& p, const cluster& c) {
+/// Of a schedule's forward pass.
+double imbalance_of(const priced_schedule& i) {
+  const int ranks = i.program().grid.ranks();
+  double most = 0, total = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    double work = 0;
+    for (std::size_t op = 0; op < i.program().program.size(); ++op)
+      work += i.costs().flops(op, rank).value();
+    most = std::max(most, work);
+    total += work;
+  }
+  return most * ranks / total;
+}
+
+void add_warnings(prediction& p, shared_work& work) {
+  const auto& c = work.on();
   warn_of_assumed_split(p, c);
   warn_of_head_dims(p);
   warn_of_guesses(p, c);
@@ -277,7 +292,8 @@ void add_warnings(prediction& p, const cluster& c) {
   const bool may_differ = contiguous || !p.problem.documents.empty() || !p.problem.prefixes.empty();
   constexpr int most = 256;
   if (may_differ && p.chosen.rows * p.chosen.cols > 1 && p.ranks <= most) {
-    const double imbalance = work_imbalance(c, p.problem, p.chosen);
+    const auto forward = work.schedule(p.problem, p.chosen, pass_kind::forward);
+    const double imbalance = imbalance_of(*forward.priced);
     if (imbalance > 1.05) {
       p.warnings.push_back(
           fmt::format("unequal work: the rank with most has {:.2f} of the mean", imbalance));
@@ -295,16 +311,8 @@ prediction_method parse_prediction_method(std::string_view text) {
 }
 
 double work_imbalance(const cluster& c, const attention& a, const strategy& s) {
-  const placed_schedule i(c, a, s, pass_kind::forward);
-  double most = 0, total = 0;
-  for (int rank = 0; rank < i.ranks(); ++rank) {
-    double work = 0;
-    for (std::size_t op = 0; op < i.program().program.size(); ++op)
-      work += i.costs().flops(op, rank).value();
-    most = std::max(most, work);
-    total += work;
-  }
-  return most * i.ranks() / total;
+  shared_work work(c);
+  return imbalance_of(*work.schedule(a, s, pass_kind::forward).priced);
 }
 
 kernel_use kernels_of(const placed_schedule& i, int rank) {
@@ -356,9 +364,10 @@ bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
 
 namespace {
 
-prediction predict_passes(const cluster& c, const attention& a, const strategy& s, int ranks,
-                          pass_kind pass, prediction_method by, const pass_simulator& simulated,
-                          known_limits& limits) {
+prediction predict_passes(const attention& a, const strategy& s, int ranks, pass_kind pass,
+                          prediction_method by, const pass_simulator& simulated,
+                          shared_work& work) {
+  const auto& c = work.on();
   check(a);
   check(a, pass);
   require_peak(c.device, a.dtype);
@@ -369,45 +378,78 @@ prediction predict_passes(const cluster& c, const attention& a, const strategy& 
                .chosen = complete(s, a, ranks),
                .problem = a,
                .pass = pass};
-  const placed_ranks placed(c, place(p.chosen.placement, schedule_grid(p.chosen), c));
+  const auto& placed = work.ranks(p.chosen);
   for (const auto one : passes_of(pass)) {
-    const auto known = std::find_if(p.passes.begin(), p.passes.end(),
-                                    [&](const auto& earlier) { return earlier.pass == one; });
-    p.passes.push_back(
-        known != p.passes.end() ? *known : predict_pass({placed, a, p.chosen, one}, by, simulated));
+    const auto earlier = std::find_if(p.passes.begin(), p.passes.end(),
+                                      [&](const auto& other) { return other.pass == one; });
+    if (earlier != p.passes.end()) {
+      p.passes.push_back(*earlier);
+    } else {
+      const auto known = work.schedule(a, p.chosen, one);
+      p.passes.push_back(
+          predict_pass({placed, p.chosen, known.priced}, known.memory, by, simulated));
+    }
     add(p, p.passes.back());
   }
+  return p;
+}
+
+/// All else that there is to say.
+void complete(prediction& p, shared_work& work, known_limits& limits) {
   p.bottleneck =
       std::max_element(p.passes.begin(), p.passes.end(), [](const auto& x, const auto& y) {
         return x.time < y.time;
       })->bottleneck;
-  p.rate_per_device = useful_operations(a, pass) / p.time / ranks;
-  p.feasible = p.peak_memory <= c.device.memory;
-  p.limit = limit_of_passes(p, placed.devices(), limits);
-  add_warnings(p, c);
-  return p;
+  p.rate_per_device = useful_operations(p.problem, p.pass) / p.time / p.ranks;
+  p.feasible = p.peak_memory <= work.on().device.memory;
+  p.limit = limit_of_passes(p, work.ranks(p.chosen).devices(), limits);
+  add_warnings(p, work);
+}
+
+/// Keeps nothing but the latest.
+pass_simulator plain_simulator() {
+  return [latest = timeline()](const placed_schedule& i) mutable -> const timeline& {
+    return latest = simulate(i);
+  };
 }
 
 }  // namespace
 
+prediction predict_times(const attention& a, const strategy& s, int ranks, pass_kind pass,
+                         prediction_method by, shared_work& work) {
+  return predict_passes(a, s, ranks, pass, by, plain_simulator(), work);
+}
+
+prediction predict(const attention& a, const strategy& s, int ranks, pass_kind pass,
+                   prediction_method by, shared_work& work) {
+  return predict(a, s, ranks, pass, by, plain_simulator(), work);
+}
+
+prediction predict(const attention& a, const strategy& s, int ranks, pass_kind pass,
+                   prediction_method by, const pass_simulator& simulated, shared_work& work) {
+  auto p = predict_passes(a, s, ranks, pass, by, simulated, work);
+  complete(p, work, work.limits(a));
+  return p;
+}
+
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, prediction_method by, known_limits& limits) {
-  timeline latest;
-  return predict_passes(
-      c, a, s, ranks, pass, by,
-      [&](const placed_schedule& i) -> const timeline& { return latest = simulate(i); }, limits);
+  shared_work work(c);
+  auto p = predict_passes(a, s, ranks, pass, by, plain_simulator(), work);
+  complete(p, work, limits);
+  return p;
 }
 
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, prediction_method by) {
-  known_limits limits(c, a);
-  return predict(c, a, s, ranks, pass, by, limits);
+  shared_work work(c);
+  return predict(a, s, ranks, pass, by, work);
 }
 
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, prediction_method by, const pass_simulator& simulated) {
-  known_limits limits(c, a);
-  return predict_passes(c, a, s, ranks, pass, by, simulated, limits);
+  shared_work work(c);
+  return predict(a, s, ranks, pass, by, simulated, work);
 }
 
 }  // namespace attnsim

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ask/shared_work.hpp"
 #include "model/cost/analytic.hpp"
 #include "model/cost/memory.hpp"
 #include "model/cost/placed_schedule.hpp"
@@ -91,6 +92,14 @@ prediction predict(const cluster&, const attention&, const strategy& s, int rank
 /// One of many predictions of one problem, whose limits are kept.
 prediction predict(const cluster&, const attention&, const strategy& s, int ranks, pass_kind pass,
                    prediction_method by, known_limits&);
+/// One of many on one cluster.
+prediction predict(const attention&, const strategy& s, int ranks, pass_kind pass,
+                   prediction_method by, shared_work&);
+prediction predict(const attention&, const strategy& s, int ranks, pass_kind pass,
+                   prediction_method by, const pass_simulator&, shared_work&);
+/// The same without limit, rate, memory's verdict and warnings: what choosing among strategies takes.
+prediction predict_times(const attention&, const strategy& s, int ranks, pass_kind pass,
+                         prediction_method by, shared_work&);
 
 /// The largest number of visible pairs, times query heads, that a rank attends to in the forward pass, over the mean.
 double work_imbalance(const cluster&, const attention&, const strategy&);

@@ -9,31 +9,11 @@
 #include "sim/simulator.hpp"
 
 namespace attnsim::ask {
-
-predicted_run::predicted_run(const cluster& c, const attention& a, const strategy& s, int ranks,
-                             pass_kind pass, prediction_method by, recording keeps,
-                             simulation_progress progress)
-    : on_(&c),
-      keeps_(keeps),
-      progress_(std::move(progress)),
-      prediction_(
-          predict(c, a, s, ranks, pass, by,
-                  [this](const placed_schedule& i) -> const timeline& { return simulate(i); })) {}
-
 namespace {
 
 attention problem_on(const question& q, int ranks) {
   return problem_of(q, layout_unit(strategy_of(q, layer_of(q)).tokens, ranks));
 }
-
-}  // namespace
-
-predicted_run::predicted_run(const question& q, const cluster& c, recording keeps,
-                             simulation_progress progress)
-    : predicted_run(q, c, problem_on(q, ranks_of(q, c)), ranks_of(q, c), keeps,
-                    std::move(progress)) {}
-
-namespace {
 
 /// Of a profile that has a framework's name, where the framework cannot run the strategy.
 void warn_of_framework(const std::string& name, prediction& p) {
@@ -43,18 +23,14 @@ void warn_of_framework(const std::string& name, prediction& p) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// Where nobody says in which order operations are launched, the interval holds both (schedule/launch_order.hpp).
-void hold_both_orders(const question& q, const cluster& c, prediction& p) {
+void hold_both_orders(const question& q, prediction& p, shared_work& work) {
   constexpr int few = 64;  // more take long
   if (q.launch || !q.framework.empty() || q.by != prediction_method::simulation || p.ranks > few)
     return;
   auto other = p.chosen;
   other.launch = launch_order::compute_first;
-  const auto late = predict(c, p.problem, other, p.ranks, q.pass, q.by);
+  const auto late = predict_times(p.problem, other, p.ranks, q.pass, q.by, work);
   p.low = std::min(p.low, late.low);
   p.high = std::max(p.high, late.high);
   for (std::size_t i = 0; i < p.passes.size(); ++i) {
@@ -65,12 +41,36 @@ void hold_both_orders(const question& q, const cluster& c, prediction& p) {
 
 }  // namespace
 
-predicted_run::predicted_run(const question& q, const cluster& c, const attention& a, int ranks,
-                             recording keeps, simulation_progress progress)
-    : predicted_run(c, a, with_fastest_tokens(q, c, a, ranks), ranks, q.pass, q.by, keeps,
-                    std::move(progress)) {
+predicted_run::predicted_run(const cluster& c, const attention& a, const strategy& s, int ranks,
+                             pass_kind pass, prediction_method by, recording keeps,
+                             simulation_progress progress)
+    : on_(&c), keeps_(keeps), progress_(std::move(progress)) {
+  shared_work work(c);
+  prediction_ = predict(a, s, ranks, pass, by, simulator(), work);
+}
+
+predicted_run::predicted_run(const question& q, const cluster& c, recording keeps,
+                             simulation_progress progress)
+    : on_(&c), keeps_(keeps), progress_(std::move(progress)) {
+  shared_work work(c);
+  answer(q, work);
+}
+
+predicted_run::predicted_run(const question& q, shared_work& work) : on_(&work.on()) {
+  answer(q, work);
+}
+
+void predicted_run::answer(const question& q, shared_work& work) {
+  const int ranks = ranks_of(q, *on_);
+  const auto a = problem_on(q, ranks);
+  prediction_ =
+      predict(a, with_fastest_tokens(q, a, ranks, work), ranks, q.pass, q.by, simulator(), work);
   warn_of_framework(q.framework, prediction_);
-  hold_both_orders(q, c, prediction_);
+  hold_both_orders(q, prediction_, work);
+}
+
+pass_simulator predicted_run::simulator() {
+  return [this](const placed_schedule& i) -> const timeline& { return simulate(i); };
 }
 
 predicted_run::predicted_run(const cluster& c, attnsim::prediction p, recording keeps)

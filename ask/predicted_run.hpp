@@ -38,6 +38,8 @@ class predicted_run {
                 prediction_method, recording = recording::totals, simulation_progress = {});
   predicted_run(const question&, const cluster&, recording = recording::totals,
                 simulation_progress = {});
+  /// One of many on a cluster; nothing is kept.
+  predicted_run(const question&, shared_work&);
 
   /// Of what is predicted already, such as a plan's candidate: `passes` simulates, and keeps at least the slowest rank's intervals.
   predicted_run(const cluster&, attnsim::prediction, recording = recording::slowest);
@@ -51,9 +53,8 @@ class predicted_run {
   int simulations() const { return simulations_; }
 
  private:
-  predicted_run(const question&, const cluster&, const attention&, int ranks, recording,
-                simulation_progress);
-
+  void answer(const question&, shared_work&);
+  pass_simulator simulator();
   const timeline& simulate(const placed_schedule&);
   void simulate_all();
 

@@ -255,4 +255,8 @@ prediction predict(const question& q, const cluster& c) {
   return predicted_run(q, c).prediction();
 }
 
+prediction predict(const question& q, shared_work& work) {
+  return predicted_run(q, work).prediction();
+}
+
 }  // namespace attnsim::ask

@@ -121,5 +121,7 @@ plan_request plan_of(const question&, const attention&, int ranks,
 
 /// Of tokens that are left open the fastest (ask/fastest_tokens.hpp).
 prediction predict(const question&, const cluster&);
+/// One of many on a cluster.
+prediction predict(const question&, shared_work&);
 
 }  // namespace attnsim::ask

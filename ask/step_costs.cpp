@@ -81,7 +81,7 @@ const prediction& known_parts::attention(const attnsim::attention& a, const stra
       name_of(s.launch), ranks, name_of(pass), name_of(by));
   const auto known = predictions_.find(key);
   if (known != predictions_.end()) return known->second;
-  return predictions_.emplace(key, predict(cluster_, a, s, ranks, pass, by)).first->second;
+  return predictions_.emplace(key, predict(a, s, ranks, pass, by, work_)).first->second;
 }
 
 /// Groups of the same members and as many stages on a node are the same.
@@ -96,7 +96,7 @@ const group_transfer& known_parts::transfer(collective_kind kind, const degrees&
                              cut.pipeline};
   const auto [found, is_new] = transfers_.try_emplace(key);
   if (is_new && size_of(cut, group) > 1)
-    found->second = transfer_in(cluster_, kind, groups_of(cut, group, nodes_width(cluster_)));
+    found->second = transfer_in(work_.on(), kind, groups_of(cut, group, nodes_width(work_.on())));
   return found->second;
 }
 

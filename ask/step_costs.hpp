@@ -32,14 +32,18 @@ double sum_of(const part_times&);
 class known_parts {
  public:
   /// The cluster is kept by reference.
-  explicit known_parts(const cluster& c) : cluster_(c) {}
+  explicit known_parts(const cluster& c) : work_(c) {}
+  /// As shared_work.
+  known_parts(const cluster& c, known_schedules::device device, known_schedules& schedules)
+      : work_(c, std::move(device), schedules) {}
 
+  shared_work& work() { return work_; }
   const prediction& attention(const attnsim::attention&, const strategy&, int ranks, pass_kind,
                               prediction_method);
   const group_transfer& transfer(collective_kind, const degrees&, rank_group);
 
  private:
-  const cluster& cluster_;
+  shared_work work_;
   std::map<std::string, prediction> predictions_;
   std::map<std::vector<int>, group_transfer> transfers_;
 };

@@ -38,7 +38,8 @@ class table {
   explicit table(const sweep::spec& spec) : spec_(spec) {
     for (const auto& [name, value] : report::columns_of_figures(typename reader::answer{})) {
       const bool is_key = std::find(spec.keys.begin(), spec.keys.end(), name) != spec.keys.end();
-      if (!is_key && name != "schema") columns_.push_back(name);
+      written_.push_back(!is_key && name != "schema");
+      if (written_.back()) columns_.push_back(name);
     }
   }
 
@@ -65,9 +66,9 @@ class table {
  private:
   std::vector<std::string> fields(const typename reader::answer& answer) const {
     std::vector<std::string> list;
-    for (const auto& [name, value] : report::columns_of_figures(answer)) {
-      if (std::find(columns_.begin(), columns_.end(), name) != columns_.end())
-        list.push_back(value);
+    auto all = report::columns_of_figures(answer);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (written_[i]) list.push_back(std::move(all[i].second));
     }
     list.push_back(answer.lacks);
     return list;
@@ -81,6 +82,7 @@ class table {
 
   const sweep::spec& spec_;
   std::vector<std::string> columns_;
+  std::vector<bool> written_;  ///< by column of all figures
 };
 
 /// What one thread does.

@@ -36,7 +36,8 @@ struct wanted_strategy {
     auto q = asked;
     q.pass = how.pass;
     q.by = how.by;
-    return ask::with_fastest_tokens(q, c, a, ranks);
+    shared_work work(c);
+    return ask::with_fastest_tokens(q, a, ranks, work);
   }
 };
 

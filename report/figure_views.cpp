@@ -99,12 +99,16 @@ std::string text_of(const ask::value& v, std::string_view unit) {
 csv_columns columns_of(std::string_view name, const ask::value& v) {
   csv_columns columns;
   if (is_list(v)) return columns;
-  const auto flat = ordered_json{{std::string(name), to_json(v)}}.flatten();
-  for (const auto& [path, field] : flat.items()) {
-    auto column = path.substr(1);
-    std::replace(column.begin(), column.end(), '/', '.');
-    columns.emplace_back(column, field.is_string() ? field.get<std::string>() : field.dump());
+  const auto add = [&](std::string column, const ordered_json& field) {
+    columns.emplace_back(std::move(column),
+                         field.is_string() ? field.get<std::string>() : field.dump());
+  };
+  const auto json = to_json(v);
+  if (!json.is_structured()) {
+    add(std::string(name), json);
+    return columns;
   }
+  for (const auto& [part, field] : json.items()) add(fmt::format("{}.{}", name, part), field);
   return columns;
 }
 

@@ -346,7 +346,7 @@ bool may_skip_events(const placed_schedule& i, const simulation_options& options
 }  // namespace
 
 timeline simulate(const placed_schedule& i, const simulation_options& options) {
-  constexpr int few = 64;
+  constexpr int few = 32;  // of more ranks rounds take less than events do
   if (options.merge_symmetric && i.ranks() > few && !compute_alike(i)) {
     if (auto ring = simulate_ring(i, options)) return *std::move(ring);
   }

@@ -28,6 +28,12 @@ bool is_of_cluster(const std::string& key) {
                                              : ask::find_step_field(key) == nullptr);
 }
 
+/// Of the cluster, but of its links alone, or of how many nodes there are.
+bool leaves_device(const std::string& key) {
+  const auto begins = [&](const char* part) { return key.starts_with(part); };
+  return key == "nodes" || begins("nics.") || begins("node.") || begins("fabric.");
+}
+
 /// With the place in the specification instead of the field.
 input_error located(const input_error& e, const spec& from, const point& p) {
   const std::string message = e.what();
@@ -80,8 +86,8 @@ scope scope_of(const spec& all) {
   return given != nullptr && given->value == "step" ? scope::step : scope::attention;
 }
 
-prediction answer_of(const ask::question& q, const cluster& c, ask::known_parts&) {
-  return ask::predict(q, c);
+prediction answer_of(const ask::question& q, const cluster&, ask::known_parts& known) {
+  return ask::predict(q, known.work());
 }
 
 ask::step_answer answer_of(const ask::step_question& q, const cluster& c, ask::known_parts& known) {
@@ -90,37 +96,51 @@ ask::step_answer answer_of(const ask::step_question& q, const cluster& c, ask::k
 
 template <typename Question>
 struct point_reader<Question>::read_cluster {
-  explicit read_cluster(const ask::question& q) : is(ask::cluster_of(q)) {}
+  read_cluster(cluster c, known_schedules::device device, known_schedules& schedules)
+      : is(std::move(c)), known(is, std::move(device), schedules) {}
 
   cluster is;
-  ask::known_parts known{is};
+  ask::known_parts known;
 };
 
 template <typename Question>
 Question point_reader<Question>::question_of(const point& p) {
   Question q;
-  std::string of_cluster;
+  std::string of_cluster, of_device;
   for (const auto index : p) {
     const auto& s = spec_.settings[index];
     if (s.value.empty() || s.key == scope_key) continue;
     ask::set_key(q, s.key, s.value);
-    if (is_of_cluster(s.key)) of_cluster += s.key + "=" + s.value + "\n";
+    if (!is_of_cluster(s.key)) continue;
+    const auto text = s.key + "=" + s.value + "\n";
+    of_cluster += text;
+    if (!leaves_device(s.key)) of_device += text;
   }
   const auto& base = base_of(q);
   if (base.cluster.empty()) throw input_error(asked("cluster"), "is required");
-  auto known = clusters_.find(of_cluster);
-  if (known == clusters_.end()) {
-    auto read = std::make_shared<read_cluster>(base);
-    const auto devices = static_cast<std::size_t>(read->is.devices());
-    if (devices_ + devices > most_devices_) {
-      clusters_.clear();
-      devices_ = 0;
-    }
-    devices_ += devices;
-    known = clusters_.emplace(of_cluster, std::move(read)).first;
-  }
-  cluster_ = known->second;
+  cluster_ = cluster_for(base, of_cluster, of_device);
   return q;
+}
+
+template <typename Question>
+auto point_reader<Question>::cluster_for(const ask::question& q, const std::string& settings,
+                                         const std::string& settings_of_device)
+    -> const std::shared_ptr<read_cluster>& {
+  const auto known = clusters_.find(settings);
+  if (known != clusters_.end()) return known->second;
+  auto c = ask::cluster_of(q);
+  const auto devices = static_cast<std::size_t>(c.devices());
+  if (devices_ + devices > most_devices_) {
+    clusters_.clear();
+    profiles_.clear();
+    devices_ = 0;
+  }
+  devices_ += devices;
+  auto& profile = profiles_[settings_of_device];
+  if (!profile) profile = std::make_shared<const device_profile>(c.device);
+  return clusters_
+      .emplace(settings, std::make_shared<read_cluster>(std::move(c), profile, schedules_))
+      .first->second;
 }
 
 template <typename Question>

@@ -22,8 +22,9 @@ scope scope_of(const spec&);
 prediction answer_of(const ask::question&, const cluster&, ask::known_parts&);
 ask::step_answer answer_of(const ask::step_question&, const cluster&, ask::known_parts&);
 
-/// For one thread. Points of one cluster share its reading, and what steps on it share, where not too many others lie between
-/// them: values of the cluster may be the last key, which changes fastest.
+/// For one thread. Points of one cluster share its reading, and what predictions and steps on it have in common, those of one
+/// device their schedules, where not too many others lie between them: values of the cluster may be the last key, which changes
+/// fastest.
 template <typename Question>
 class point_reader {
  public:
@@ -44,9 +45,15 @@ class point_reader {
   struct read_cluster;
 
   Question question_of(const point&);
+  const std::shared_ptr<read_cluster>& cluster_for(const ask::question&,
+                                                   const std::string& settings,
+                                                   const std::string& settings_of_device);
 
   const spec& spec_;
   const std::size_t most_devices_;
+  known_schedules schedules_;  ///< of all clusters
+  std::map<std::string, known_schedules::device>
+      profiles_;  ///< by the settings of a cluster that may change its device
   std::map<std::string, std::shared_ptr<read_cluster>>
       clusters_;                           ///< by the settings that they were read with
   std::size_t devices_ = 0;                ///< of all of them

@@ -65,6 +65,8 @@ struct attention {
     if (side == token_side::queries) return sequence;
     return kv_sequence > 0 ? kv_sequence : prefix + sequence;
   }
+
+  friend bool operator==(const attention&, const attention&) = default;
 };
 
 std::int64_t element_bytes(data_type);

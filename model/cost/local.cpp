@@ -76,6 +76,9 @@ local_costs::local_costs(const workload& w, const device_profile& device,
     form_.push_back(forms.try_emplace(form_of(w.program(), op), forms.size()).first->second);
   }
   known_.resize(forms.size() * variants);
+  constexpr std::size_t most_places = std::size_t{1} << 18;
+  const auto places = w.program().program.size() * static_cast<std::size_t>(w.ranks());
+  if (places <= most_places) found_.resize(places);
 }
 
 /// The product, and the rotary elements beside it, which go to every head.
@@ -191,6 +194,14 @@ const local_costs::cost& local_costs::of_rank(std::size_t index, int rank) const
 }
 
 const local_costs::cost& local_costs::find(std::size_t index, int rank) const {
+  if (found_.empty()) return look_up(index, rank);
+  const auto ranks = static_cast<std::size_t>(workload_.ranks());
+  auto& found = found_[index * ranks + static_cast<std::size_t>(rank)];
+  if (found == nullptr) found = &look_up(index, rank);
+  return *found;
+}
+
+const local_costs::cost& local_costs::look_up(std::size_t index, int rank) const {
   const auto& op = workload_.program().program[index];
   const int variant = is_kernel(op.kind) ? workload_.tile_variant(op, rank) : 0;
   if (variant < 0) return of_rank(index, workload_.first_alike(op, rank));

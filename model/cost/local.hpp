@@ -17,6 +17,7 @@ class local_costs {
  public:
   /// References are kept. `kernel` may be null: roofline.
   local_costs(const workload&, const device_profile&, const kernel_profile* kernel, run_start);
+  local_costs(const local_costs&) = delete;
 
   /// Time of program[op] on `rank`, on a device of full speed; 0 for communication and for attention that sees nothing.
   seconds time(std::size_t op, int rank) const;
@@ -48,6 +49,7 @@ class local_costs {
   cost cost_of(const operation&, int rank) const;
   seconds expansion_time(const operation&, int rank) const;
   const cost& find(std::size_t op, int rank) const;
+  const cost& look_up(std::size_t op, int rank) const;
   const cost& of_rank(std::size_t op, int rank) const;
 
   const workload& workload_;
@@ -55,6 +57,8 @@ class local_costs {
   const kernel_profile* kernel_;
   run_start start_;
   std::vector<std::size_t> form_;  ///< operations with the same costs share a form
+  /// By operation and rank: where its cost is; null: not asked for yet. Empty where it would be large.
+  mutable std::vector<const cost*> found_;
   mutable workload::known_blocks blocks_;
   /// By form and tile variant; filled on first use.
   mutable std::vector<cost> known_;

@@ -21,8 +21,8 @@ placed_schedule::placed_schedule(const placed_ranks& ranks, const attention& a, 
 placed_schedule::placed_schedule(const placed_ranks& ranks, const attention& a, const strategy& s,
                                  schedule&& program)
     : placed_schedule(
-          ranks, s, std::make_shared<const priced_schedule>(ranks.on(), a, s, std::move(program))) {
-}
+          ranks, s,
+          std::make_shared<const priced_schedule>(ranks.on().device, a, s, std::move(program))) {}
 
 placed_schedule::placed_schedule(const placed_ranks& ranks, const strategy& s,
                                  std::shared_ptr<const priced_schedule> priced)

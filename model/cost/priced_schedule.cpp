@@ -27,13 +27,13 @@ attention shared_out(const attention& a, const strategy& s, const schedule& prog
 
 }  // namespace
 
-priced_schedule::priced_schedule(const cluster& c, const attention& a, const strategy& s,
-                                 schedule program)
-    : kernel_(c.device.kernel(s.kernel, a.dtype)),
+priced_schedule::priced_schedule(const device_profile& device, const attention& a,
+                                 const strategy& s, schedule program)
+    : kernel_(device.kernel(s.kernel, a.dtype)),
       schedule_(std::move(program)),
       workload_(schedule_, shared_out(a, s, schedule_), s.tokens,
                 kernel_ == nullptr || kernel_->staircase, s.merges),
-      costs_(workload_, c.device, kernel_, s.start) {}
+      costs_(workload_, device, kernel_, s.start) {}
 
 strategy informed(strategy s, const cluster& c, const attention& a, pass_kind pass) {
   if (find_algorithm(s.schedule).weighs_blocks) s.block_cost = block_cost(c, a, s, pass);

@@ -11,9 +11,9 @@ namespace attnsim {
 
 class priced_schedule {
  public:
-  /// The cluster's device is kept by reference. `s` is completed; of it count tokens, shares, kernel, merges and start. Throws
-  /// infeasible and input_error as workload and device do.
-  priced_schedule(const cluster&, const attention&, const strategy& s, schedule);
+  /// The device is kept by reference. `s` is completed; of it count tokens, shares, kernel, merges and start. Throws infeasible
+  /// and input_error as workload and device do.
+  priced_schedule(const device_profile&, const attention&, const strategy& s, schedule);
   priced_schedule(const priced_schedule&) = delete;
 
   const schedule& program() const { return schedule_; }

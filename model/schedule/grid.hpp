@@ -42,6 +42,8 @@ class rank_grid {
   int group_index(int rank, axis_set axes) const;
   int place_in_group(int rank, axis_set axes) const;
 
+  friend bool operator==(const rank_grid&, const rank_grid&) = default;
+
  private:
   int stride(int axis) const { return strides_[static_cast<std::size_t>(axis)]; }
 

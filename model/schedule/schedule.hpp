@@ -97,6 +97,8 @@ struct buffer {
   bool tail =
       false;  ///< of the furthest chunk that a window reaches, its last tokens (attention/halo.hpp)
   bool kept = false;  ///< of each chunk as many first tokens as a window keeps of the sequence's
+
+  friend bool operator==(const buffer&, const buffer&) = default;
 };
 
 /// Where an operation's data is, and what it is: either all slots of a buffer (at.gathered says so), or `slots` slots
@@ -108,6 +110,8 @@ struct operand {
   tensor what{};
   position at;
   int part = 0;  ///< which of the schedule's parts of the heads (head_parts.hpp)
+
+  friend bool operator==(const operand&, const operand&) = default;
 };
 
 using operands = std::vector<operand>;
@@ -150,6 +154,8 @@ struct operation {
   operands writes;
   /// Per stream: how many of its operations must be complete before this one starts. Derived, not written by hand.
   std::vector<std::uint32_t> needs;
+
+  friend bool operator==(const operation&, const operation&) = default;
 };
 
 struct schedule {
@@ -201,6 +207,8 @@ struct schedule {
   /// The rank that `rank` sends to and the one it receives from in a shift or transpose.
   int send_peer(const operation&, int rank) const;
   int receive_peer(const operation&, int rank) const;
+
+  friend bool operator==(const schedule&, const schedule&) = default;
 
  private:
   int chunk_of_slot(int home, const operand&) const;

@@ -83,6 +83,8 @@ struct strategy {
   std::vector<level> levels;  ///< of a composed schedule, by axis of its grid
   int parts = 1;              ///< of the heads, one after the other (head_parts.hpp)
   std::vector<int> shares;    ///< of the tokens, by chunk, in any unit; empty: equal
+
+  friend bool operator==(const strategy&, const strategy&) = default;
 };
 
 /// Ranks of one place of the grid: they differ in their heads.

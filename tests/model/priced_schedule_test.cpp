@@ -21,7 +21,8 @@ void expect_equal_costs(const cluster& c, strategy s, pass_kind pass) {
     s.placement = placement;
     const placed_schedule alone(c, layer, s, pass);
     if (!shared)
-      shared = std::make_shared<const priced_schedule>(c, layer, s, make_schedule(s, layer, pass));
+      shared = std::make_shared<const priced_schedule>(c.device, layer, s,
+                                                       make_schedule(s, layer, pass));
     const placed_schedule one_of_several(placed_ranks(c, place(placement, schedule_grid(s), c)), s,
                                          shared);
     const auto wanted = estimate(alone), got = estimate(one_of_several);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ask/figures.hpp"
 #include "model/error.hpp"
 #include "tests/expect_error.hpp"
 
@@ -40,6 +41,22 @@ TEST(point_reader, clusters_that_are_kept_are_not_mixed_up) {
     EXPECT_EQ(reader.answer_to(p).time, point_reader<ask::question>(s).answer_to(p).time);
   }
   EXPECT_NE(reader.answer_to(s.points[0]).time, reader.answer_to(s.points[9]).time);
+}
+
+/// What belongs to a device, to links or to the order of points is not mixed up among points that share their work.
+TEST(point_reader, points_in_any_order_are_each_as_alone) {
+  const auto s = parse_spec(
+      "{nics.bandwidth: [50 Gb/s, 400 Gb/s], seq: [16K, 64K], schedule: [ring, mesh], device: "
+      "[h100-sxm5, h20], "
+      "node.latency: [0.5 us, 5 us], cluster: nd-h100-v5, nodes: 2, heads: 16, mask: causal}",
+      "s.yaml");
+  point_reader<ask::question> reader(s);
+  const auto expect_as_alone = [&](const point& p) {
+    const auto shared = reader.answer_to(p), alone = point_reader<ask::question>(s).answer_to(p);
+    for (const auto& f : ask::figures<prediction>()) EXPECT_EQ(f.get(shared), f.get(alone));
+  };
+  for (const auto& p : s.points) expect_as_alone(p);
+  for (std::size_t i = 0; i < s.points.size(); i += 5) expect_as_alone(s.points[i]);
 }
 
 TEST(point_reader, messages_name_the_place_in_the_file) {
