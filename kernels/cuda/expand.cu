@@ -9,7 +9,7 @@
 namespace attnsim::kernels::cuda {
 namespace {
 
-constexpr int side = 64, threads = 128, stride = side + 8;
+constexpr int side = 64, expand_threads = 128, stride = side + 8;
 
 struct expand_parameters {
   const void *latent, *expansion;
@@ -20,7 +20,8 @@ struct expand_parameters {
 };
 
 template <class T>
-__global__ void __launch_bounds__(threads) expand_run(const __grid_constant__ expand_parameters p) {
+__global__ void __launch_bounds__(expand_threads)
+    expand_run(const __grid_constant__ expand_parameters p) {
   __shared__ __align__(128) T latents[side * stride], factors[side * stride];
   const int pieces = p.made / side, piece = blockIdx.y % pieces, head = blockIdx.y / pieces;
   const int first = blockIdx.x * side, batch = blockIdx.z, column = piece * side;
@@ -31,8 +32,9 @@ __global__ void __launch_bounds__(threads) expand_run(const __grid_constant__ ex
   float sum[side / 2] = {};
   for (int r = 0; r < p.rank; r += side) {
     __syncthreads();
-    load_tile<T, side, side, threads>(latents, from + r, p.latent_stride[1], first, p.tokens);
-    load_tile<T, side, side, threads>(factors, by, p.made, r, p.rank);
+    load_tile<T, side, side, expand_threads>(latents, from + r, p.latent_stride[1], first,
+                                             p.tokens);
+    load_tile<T, side, side, expand_threads>(factors, by, p.made, r, p.rank);
     copy_commit();
     copy_wait<0>();
     __syncthreads();
@@ -92,7 +94,7 @@ void expand(const expand_shape& s, const tensor& latent, const tensor& expansion
                   static_cast<unsigned>(s.kv_heads * p.made / side),
                   static_cast<unsigned>(s.batch));
   const auto run = latent.type == element::bf16 ? expand_run<__nv_bfloat16> : expand_run<__half>;
-  run<<<grid, threads, 0, queue>>>(p);
+  run<<<grid, expand_threads, 0, queue>>>(p);
   check(cudaGetLastError(), "expand");
   if (s.rotary == 0) return;
   const auto moved = [](tensor t, std::int64_t elements) {

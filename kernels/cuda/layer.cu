@@ -2,6 +2,7 @@
 // gradient has blocks that go through rows, with the next row on its way, and keep the weight's gradient of their columns in
 // registers until the end. Rotations and gates have a thread a chunk, without divisions by sizes.
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/cuda/layer.hpp"
 
 namespace attnsim::kernels::cuda {
@@ -163,13 +164,6 @@ int chunks_of(std::int64_t width, std::int64_t most, const char* what) {
 unsigned threads_for(int chunks) {
   const int lanes = (chunks + chunks_a_thread - 1) / chunks_a_thread;
   return static_cast<unsigned>((lanes + 31) / 32 * 32);
-}
-
-int multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device");
-  return count;
 }
 
 constexpr int block = 256;
