@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "validate/transports/host_transport.hpp"
 
@@ -49,6 +52,29 @@ class post_office {
       const std::lock_guard box_lock(box.mutex);
       box.changed.notify_all();
     }
+    const std::lock_guard board_lock(board_mutex_);
+    board_changed_.notify_all();
+  }
+
+  /// What all ranks lay on the board, once all have; or give_up(a rank that has not).
+  template <typename GiveUp>
+  std::vector<blob> share(int rank, int ranks, const blob& own, clock::time_point deadline,
+                          GiveUp give_up) {
+    std::unique_lock lock(board_mutex_);
+    board_.resize(static_cast<std::size_t>(ranks));
+    board_[static_cast<std::size_t>(rank)] = own;
+    const auto missing = [&] { return std::find(board_.begin(), board_.end(), std::nullopt); };
+    const auto round = rounds_;
+    if (missing() == board_.end()) {
+      shared_.clear();
+      for (auto& one : board_) shared_.push_back(*std::exchange(one, std::nullopt));
+      ++rounds_;
+      board_changed_.notify_all();
+    }
+    // The next round ends when this rank too has laid something.
+    board_changed_.wait_until(lock, deadline, [&] { return rounds_ != round || closed_; });
+    if (rounds_ == round) give_up(static_cast<int>(missing() - board_.begin()));
+    return shared_;
   }
 
   bool closed() const { return closed_; }
@@ -57,6 +83,11 @@ class post_office {
  private:
   std::mutex mutex_;
   std::map<std::tuple<int, int, int>, mailbox> boxes_;
+  std::mutex board_mutex_;
+  std::condition_variable board_changed_;
+  std::vector<std::optional<blob>> board_;
+  std::vector<blob> shared_;
+  int rounds_ = 0;
   std::atomic<bool> closed_ = false;
   std::exception_ptr failure_;
 };
@@ -72,16 +103,26 @@ class inprocess_transport final : public host_transport {
   int ranks() const override { return ranks_; }
   double clock_offset() override { return 0; }  // one process has one clock
 
+  std::vector<blob> share(const blob& own) override {
+    try {
+      return post_.share(rank_, ranks_, own, deadline(),
+                         [&](int missing) { fail("sharing of results", why_not(missing)); });
+    } catch (...) {
+      post_.close(std::current_exception());
+      throw;
+    }
+  }
+
   void exchange(int lane, const std::string& what, const std::vector<outgoing>& sends,
                 const std::vector<incoming>& receives) override {
-    const auto deadline = clock::now() + std::chrono::duration_cast<clock::duration>(time_out());
+    const auto until = deadline();
     std::vector<letter> letters;
     for (const auto& s : sends) letters.push_back({s.data, s.bytes});
     for (std::size_t i = 0; i < sends.size(); ++i) post(lane, sends[i].to, letters[i]);
     try {
-      for (const auto& r : receives) take(lane, what, r, deadline);
+      for (const auto& r : receives) take(lane, what, r, until);
       for (std::size_t i = 0; i < sends.size(); ++i) {
-        await_taken(lane, what, sends[i].to, letters[i], deadline);
+        await_taken(lane, what, sends[i].to, letters[i], until);
       }
     } catch (...) {
       for (std::size_t i = 0; i < sends.size(); ++i) withdraw(lane, sends[i].to, letters[i]);
@@ -91,6 +132,14 @@ class inprocess_transport final : public host_transport {
   }
 
  private:
+  clock::time_point deadline() const {
+    return clock::now() + std::chrono::duration_cast<clock::duration>(time_out());
+  }
+
+  std::string why_not(int peer) const {
+    return post_.closed() ? "given up, as another rank failed" : nothing_from(peer);
+  }
+
   void post(int lane, int to, letter& l) {
     auto& box = post_.between(lane, rank_, to);
     {
@@ -133,7 +182,7 @@ class inprocess_transport final : public host_transport {
              clock::time_point deadline, Condition condition) {
     box.changed.wait_until(lock, deadline, [&] { return condition() || post_.closed(); });
     if (condition()) return;
-    fail(what, post_.closed() ? "given up, as another rank failed" : nothing_from(peer));
+    fail(what, why_not(peer));
   }
 
   post_office& post_;
