@@ -75,6 +75,11 @@ TEST(transport, shares_blobs_of_any_size) {
     const auto all = t.share(blob(static_cast<std::size_t>(t.rank()), std::byte{7}));
     ASSERT_EQ(all.size(), 5u);
     for (std::size_t r = 0; r < 5; ++r) EXPECT_EQ(all[r], blob(r, std::byte{7}));
+    for (int round = 0; round < 100; ++round) {
+      const auto own = static_cast<std::byte>(round + t.rank());
+      for (std::size_t r = 0; const auto& one : t.share({own}))
+        EXPECT_EQ(one, blob{static_cast<std::byte>(std::size_t(round) + r++)});
+    }
   });
 }
 
@@ -107,6 +112,16 @@ TEST(transport, names_the_rank_that_does_not_come_and_the_operation) {
       3);
   EXPECT_THAT(error, HasSubstr("operation 0 (shift): nothing from rank 2 within 3 s"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+TEST(transport, names_the_rank_that_does_not_share) {
+  const auto error = failure(
+      [](transport& t) {
+        t.barrier();
+        if (t.rank() != 3) t.share(blob(4));
+      },
+      0.5);
+  EXPECT_THAT(error, HasSubstr("sharing of results: nothing from rank 3 within 0.5 s"));
 }
 
 TEST(transport, ends_all_ranks_with_the_first_failure) {

@@ -18,14 +18,14 @@
 namespace attnsim {
 namespace {
 
-constexpr int most_groups = 4096, most_routers = 4096, most_links = 4096;
+constexpr int most_groups = 4096, most_group = 4096, most_links = 4096;
 constexpr int most_total_routers = 1 << 20;
 
 class dragonfly : public fabric {
  public:
   dragonfly(const config_node& config, const fabric_site& site)
       : groups_(config.get_within("groups", 1, most_groups)),
-        routers_(config.get_within("routers_per_group", 1, most_routers)),
+        routers_(config.get_within("routers_per_group", 1, most_group)),
         nics_per_router_(config.get_within("nodes_per_router", 1, most_nodes_per_router) *
                          site.nics_per_node),
         global_links_(config.has("global_links") ? config.get_within("global_links", 1, most_links)
