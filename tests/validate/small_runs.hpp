@@ -84,8 +84,8 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
   small_run result{.counted_peak = peak_memory(work).peak};
   std::vector<tensor_error> errors;
   std::mutex mutex;
-  // On many ranks threads would only wait for cores.
-  const auto streams = work.ranks() > 16 ? kernels::cpu::stream_kind::immediate
+  // On many ranks threads would only wait for cores; mpi_rank.cpp has such runs with threads.
+  const auto streams = work.ranks() > 8 ? kernels::cpu::stream_kind::immediate
                                          : kernels::cpu::stream_kind::threaded;
   run_in_process(work.ranks(), std::chrono::duration<double>(time_out), [&](transport& plain) {
     const auto cpu = kernels::cpu::make_backend({.streams = streams});
