@@ -85,8 +85,8 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
   std::vector<tensor_error> errors;
   std::mutex mutex;
   // On many ranks threads would only wait for cores; mpi_rank.cpp has such runs with threads.
-  const auto streams = work.ranks() > 8 ? kernels::cpu::stream_kind::immediate
-                                         : kernels::cpu::stream_kind::threaded;
+  const auto streams =
+      work.ranks() > 8 ? kernels::cpu::stream_kind::immediate : kernels::cpu::stream_kind::threaded;
   run_in_process(work.ranks(), std::chrono::duration<double>(time_out), [&](transport& plain) {
     const auto cpu = kernels::cpu::make_backend({.streams = streams});
     poisoned_backend counted(*cpu);
