@@ -56,15 +56,20 @@ strategy with_fastest_tokens(const question& q, const attention& a, int ranks, s
     return predict_times(a, s, ranks, q.pass, by, work).time;
   };
   const auto usual = time_of(layouts.front(), prediction_method::analytic);
-  const bool is_first = std::all_of(layouts.begin() + 1, layouts.end(), [&](const strategy& s) {
-    return computes_longer(s, usual, a, ranks, q.pass, work) ||
-           time_of(s, prediction_method::analytic) >= usual;
-  });
-  if (is_first) return layouts.front();
-  std::vector<std::pair<seconds, const strategy*>> estimates;
-  for (const auto& s : layouts) estimates.emplace_back(time_of(s, prediction_method::analytic), &s);
+  std::vector<std::pair<seconds, const strategy*>> estimates{{usual, &layouts.front()}};
+  std::vector<const strategy*> longer;  // need no estimate to come after the usual one
+  for (auto s = layouts.begin() + 1; s != layouts.end(); ++s) {
+    if (computes_longer(*s, usual, a, ranks, q.pass, work)) {
+      longer.push_back(&*s);
+    } else {
+      estimates.emplace_back(time_of(*s, prediction_method::analytic), &*s);
+    }
+  }
   const auto sooner = [](const auto& x, const auto& y) { return x.first < y.first; };
-  std::stable_sort(estimates.begin(), estimates.end(), sooner);
+  if (std::min_element(estimates.begin(), estimates.end(), sooner) == estimates.begin())
+    return layouts.front();
+  for (const auto* s : longer) estimates.emplace_back(time_of(*s, prediction_method::analytic), s);
+  std::sort(estimates.begin(), estimates.end());  // of equal ones the earlier layout
   auto fastest = estimates.front();
   if (q.by == prediction_method::analytic) return *fastest.second;
   fastest.first = time_of(*fastest.second, q.by);
