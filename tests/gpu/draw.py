@@ -4,8 +4,9 @@
     tests/gpu/draw.py SEED FOLDER
 
 Writes FOLDER/points_TRANSPORT.json (measurements without samples, for `attnsim measure --points`) and
-FOLDER/cases_TRANSPORT.txt (for `attnsim validate --cases`) for nvlink, host_memory and sockets, and FOLDER/layers.json (for
-tests/gpu/pytorch.py --layers).
+FOLDER/cases_TRANSPORT.txt (for `attnsim validate --cases`) for nvlink, host_memory and sockets, FOLDER/layers.json (for
+tests/gpu/pytorch.py --layers), and FOLDER/points_one.json: 200 matrix products, 60 attention kernels and, in
+FOLDER/points_few.json, 32 of few rows for one GPU.
 """
 import json
 import math
@@ -19,6 +20,10 @@ STRATEGIES = ("ring --grid 2x1", "attention2d --grid 1x2", "attention2d --grid 2
               "attention2d-overlap --grid 2x1", "mesh --grid 1x2", "allgather --grid 2x1")
 OPERATIONS = ("send", "exchange", "all_gather", "reduce_scatter", "all_to_all", "all_reduce")
 HEADS = ((6, 6), (12, 12), (14, 14), (22, 22), (38, 38), (12, 4), (24, 4), (28, 14), (42, 6), (56, 8), (10, 2), (60, 12))
+TOKENS = (1024, 1280, 2048, 3072, 4096, 5120, 6144, 8192, 12288, 16384, 24576, 32768)
+WIDTHS = (512, 640, 1024, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 9216, 11008, 12288, 13824, 14336, 16384,
+          20480, 28672)
+USES = ("forward", "input-gradient", "weight-gradient", "gradient-sum")
 ORDERS = ("communication-first", "compute-first")
 LARGEST = {"nvlink": 200 << 20, "host_memory": 120 << 20, "sockets": 24 << 20}
 
@@ -64,6 +69,38 @@ class draw:
                 "heads": heads, "kv_heads": kv_heads, "head_dim": 128 if self.random.random() < 0.8 else 64, "rows": rows,
                 "cols": cols}
 
+    def kernels_of_each_kind(self, count):
+        """Of each pass and mask, with grouped K/V heads and without, equally many."""
+        kinds = [(p, m, g) for p in ("forward", "backward") for m in ("full", "causal") for g in (False, True)]
+        return [p for i in range(count) for p in self.unused(lambda: self.kernel_of(*kinds[i % len(kinds)]), 1)]
+
+    def kernel_of(self, step, mask, grouped):
+        point = self.kernel("attnsim-cuda")
+        of_kind = point and (point["pass"], point["mask"], point["heads"] > point["kv_heads"]) == (step, mask, grouped)
+        return point if of_kind else None
+
+    def product(self, use):
+        """Of a layer's product of so many tokens, inputs and outputs, as calibrate/measurement_plan.cpp has them."""
+        tokens, inputs, outputs = self.random.choice(TOKENS), self.random.choice(WIDTHS), self.random.choice(WIDTHS)
+        rows, cols, inner = {"forward": (tokens, outputs, inputs), "input-gradient": (tokens, inputs, outputs)}.get(
+            use, (outputs, inputs, tokens))
+        if rows * cols > 1 << 29 or max(rows * inner, inner * cols) > 1 << 30 or 2 * rows * cols * inner >= 5e13:
+            return None
+        return {"kind": "matmul", "kernel": "attnsim-cuda", "use": use, "rows": rows, "cols": cols, "inner": inner}
+
+    def few_rows(self):
+        """One token or a few of each sequence against its cache."""
+        heads, kv_heads = self.random.choice(((24, 4), (56, 8), (96, 16), (40, 8), (28, 4), (12, 1), (64, 8)))
+        batch, rows = self.random.choice((1, 1, 2, 5, 12, 20)), self.random.choice((1, 1, 1, 2, 3))
+        cols = self.size(2000, 600000, 16)
+        if batch * cols * kv_heads > 12e6:
+            return None
+        return {"kind": "kernel", "kernel": "attnsim-cuda", "pass": "forward", "mask": "full" if rows == 1 else "causal", "batch": batch,
+                "heads": heads, "kv_heads": kv_heads, "head_dim": 128, "rows": rows, "cols": cols}
+
+    def products(self, count):
+        return [p for i in range(count) for p in self.unused(lambda: self.product(USES[i % len(USES)]), 1)]
+
     def transfer(self, transport):
         return {"kind": "transfer", "operation": self.random.choice(OPERATIONS), "members": 2, "stride": 1, "channels": 0,
                 "bytes": self.size(64 << 10, LARGEST[transport], 64), "also": 0, "at_once": 1}
@@ -96,6 +133,10 @@ class draw:
         return [(self.size(600, 9000, 64), self.random.choice((6, 10, 12, 16, 24, 40))) for _ in range(count)]
 
 
+def write_points(file, points):
+    file.write_text(json.dumps({"schema": "attnsim.measurements.2", "environment": {}, "points": points}))
+
+
 def main():
     seed, folder = int(sys.argv[1]), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,10 +145,11 @@ def main():
         points = d.unused(lambda: d.transfer(transport), 48 if transport == "nvlink" else 30)
         if transport == "nvlink":
             points += d.unused(lambda: d.kernel("attnsim-cuda"), 60) + d.unused(lambda: d.kernel("cudnn-9.19"), 24)
-        content = {"schema": "attnsim.measurements.2", "environment": {}, "points": points}
-        (folder / f"points_{transport}.json").write_text(json.dumps(content))
+        write_points(folder / f"points_{transport}.json", points)
         (folder / f"cases_{transport}.txt").write_text("\n".join(d.cases(transport)) + "\n")
     (folder / "layers.json").write_text(json.dumps(d.layers(16)))
+    write_points(folder / "points_one.json", d.products(200) + d.kernels_of_each_kind(60))
+    write_points(folder / "points_few.json", d.unused(d.few_rows, 32))
 
 
 if __name__ == "__main__":
