@@ -1,5 +1,6 @@
 #include "kernels/cuda/backend.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -256,6 +257,19 @@ void gpu::forward(stream_id stream, const kernels::forward_arguments& a) {
     return decode(kernel, kept(stream, decode_workspace(kernel)), at(stream));
   }
   cuda::forward(kernel, at(stream), options_.kernels);
+}
+
+/// Blocks of few rows that are alike but for lengths by one call, others one by one.
+void gpu::forward_each(stream_id stream, std::span<const kernels::forward_arguments> blocks) {
+  std::vector<cuda::forward_arguments> few;
+  for (const auto& a : blocks) {
+    check(a);
+    if (options_.kernels == path::automatic && prefers_decode(a.shape)) few.push_back(to_kernel(a));
+  }
+  const auto alike = [&](const auto& a) { return decode_alike(a, few.front()); };
+  if (few.size() < blocks.size() || !std::all_of(few.begin(), few.end(), alike))
+    return backend::forward_each(stream, blocks);
+  decode(few, kept(stream, decode_workspace(few)), at(stream));
 }
 
 void gpu::backward(stream_id stream, const kernels::backward_arguments& a) {

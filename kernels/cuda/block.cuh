@@ -226,7 +226,21 @@ void allow_shared(int bytes, const char* what) {
   done |= bit;
 }
 
-/// Launches a kernel that may start while the one ahead of it ends (and waits for it by griddepcontrol.wait): sm_90.
+// A kernel launched by launch_dependent() may start before the one ahead of it ends: sm_90.
+
+/// Waits for the kernels ahead, and sees what they wrote.
+__device__ inline void wait_for_predecessors() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+/// Lets the next kernel start once every block has come here.
+__device__ inline void release_successors() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Launches a kernel that calls wait_for_predecessors() first.
 template <class... A>
 void launch_dependent(void (*kernel)(A...), unsigned blocks, unsigned threads, std::size_t shared,
                       cudaStream_t queue, const char* what,

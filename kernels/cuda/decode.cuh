@@ -9,63 +9,97 @@
 
 namespace attnsim::kernels::cuda {
 
-struct decode_parameters {
-  forward_parameters block;
-  int group;   ///< query heads of a K/V head
-  int tiles;   ///< of rows
-  int splits;  ///< of keys
-  float*
-      found;  ///< O of each split [split][batch][row][head][value_dim], if there are more than one
-  float* found_l;
+/// One of the blocks that a call computes; a batch of sequences alike is one.
+struct decode_request {
+  const void *q, *k, *v;
+  void* o;
+  float* l;
+  positions mask;
+  int batch, rows, cols;
+  int tiles;                  ///< of rows
+  int splits;                 ///< of keys
+  int blocks_before;          ///< thread blocks of the requests ahead
+  int rows_before;            ///< rows of all heads of theirs
+  std::int64_t found_before;  ///< rows that their splits find
 };
 
-__host__ __device__ inline std::int64_t rows_of(const forward_parameters& p) {
-  return std::int64_t{p.batch} * p.rows * p.heads;
+struct decode_parameters {
+  static constexpr int most = 32;  ///< requests; with 4 KB of parameters, what every driver takes
+
+  forward_parameters block;  ///< what requests have in common: strides, heads, scale, type of O
+  int group;                 ///< query heads of a K/V head
+  int count;
+  /// O of each split of a request [split][batch][row][head][value_dim], where it has several, and L [batch][row][head][split].
+  float *found, *found_l;
+  decode_request requests[most];
+
+  /// The last request before which not more than `place` of what `before` counts lie.
+  __device__ int request_at(int decode_request::*before, int place) const {
+    int found_at = 0;
+    for (int step = most / 2; step > 0; step /= 2) {
+      if (found_at + step < count && requests[found_at + step].*before <= place) found_at += step;
+    }
+    return found_at;
+  }
+};
+static_assert(sizeof(decode_parameters) <= 4096);
+
+__host__ __device__ inline int rows_of(const decode_request& r, int heads) {
+  return r.batch * r.rows * heads;
 }
 
 /// What a thread block has. Neighbours have the rows and heads of the same keys: what they read lies side by side.
 struct decode_share {
+  const decode_request& request;
   int tile, kv_head, batch, split;
 
-  __device__ explicit decode_share(const decode_parameters& p) {
-    int rest = blockIdx.x;
-    tile = rest % p.tiles, rest /= p.tiles;
+  __device__ explicit decode_share(const decode_parameters& p)
+      : request(p.requests[p.request_at(&decode_request::blocks_before, blockIdx.x)]) {
+    int rest = blockIdx.x - request.blocks_before;
+    tile = rest % request.tiles, rest /= request.tiles;
     kv_head = rest % p.block.kv_heads, rest /= p.block.kv_heads;
-    batch = rest % p.block.batch, split = rest / p.block.batch;
+    batch = rest % request.batch, split = rest / request.batch;
   }
 };
 
 /// A query row of a K/V head, and where a thread block puts what it finds of it: with the results, or for combine().
 struct decode_row {
   const decode_parameters& all;
+  const decode_request& request;
   int batch, split, token, head;
 
   __device__ decode_row(const decode_parameters& p, const decode_share& mine, int row)
       : all(p),
+        request(mine.request),
         batch(mine.batch),
         split(mine.split),
         token(row / p.group),
         head(mine.kv_head * p.group + row % p.group) {}
 
-  __device__ bool last() const { return all.splits == 1; }
+  __device__ bool last() const { return request.splits == 1; }
   __device__ std::int64_t place() const {
-    return (std::int64_t{batch} * all.block.rows + token) * all.block.heads + head;
+    return (std::int64_t{batch} * request.rows + token) * all.block.heads + head;
   }
   __device__ void store_l(float l) const {
     if (last())
-      *at<float>(all.block.l, all.block.l_stride, batch, token, head) = l;
+      *at<float>(request.l, all.block.l_stride, batch, token, head) = l;
     else
-      all.found_l[place() * all.splits + split] = l;
+      all.found_l[request.found_before + place() * request.splits + split] = l;
   }
   /// Whether O is written as the inputs' type, to half<T>(); else to single().
   __device__ bool in_half() const { return last() && !all.block.fp32_output; }
   template <class T>
+  __device__ const T* query() const {
+    return at<T>(request.q, all.block.q_stride, batch, token, head);
+  }
+  template <class T>
   __device__ T* half() const {
-    return at<T>(all.block.o, all.block.o_stride, batch, token, head);
+    return at<T>(request.o, all.block.o_stride, batch, token, head);
   }
   __device__ float* single(int value_dim) const {
-    return last() ? at<float>(all.block.o, all.block.o_stride, batch, token, head)
-                  : all.found + (split * rows_of(all.block) + place()) * value_dim;
+    if (last()) return at<float>(request.o, all.block.o_stride, batch, token, head);
+    const std::int64_t rows = rows_of(request, all.block.heads);
+    return all.found + (request.found_before + split * rows + place()) * value_dim;
   }
 };
 
@@ -81,10 +115,9 @@ struct decode_entry {
 template <class T, int D, int ValueD, int Bands, int Keys>
 struct decode_kernel {
   static constexpr int warps = 4, threads = warps * 32, stages = 3, rows = 16 * Bands;
-  static constexpr int key_stride = D + 8, value_stride = ValueD + 8;
-  static constexpr int stage = Keys * (key_stride + value_stride);  // elements
-  static constexpr int sum_stride = ValueD + 8;                     // floats
-  static constexpr int query_bytes = rows * key_stride * 2;
+  static constexpr int stage = Keys * (D + ValueD);  // elements
+  static constexpr int sum_stride = ValueD + 8;      // floats
+  static constexpr int query_bytes = rows * D * 2;
   static constexpr int shared_bytes = query_bytes + warps * stages * stage * 2;
   static_assert(warps * rows * (sum_stride + 2) * 4 <= warps * stages * stage * 2);
 };
@@ -100,13 +133,13 @@ __device__ inline void load_keys(T* to, const T* from, std::int64_t stride, int 
     const bool valid = first + key < limit;
     const T* const source = from + (valid ? first + key : 0) * stride + chunk * 8;
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
-                     shared_address(to + key * (D + 8) + chunk * 8)),
+                     shared_address(to + place(swizzled<D>{}, key, chunk * 8))),
                  "l"(source), "r"(valid ? 16 : 0));
   }
 }
 
 template <class T, int D, int ValueD, int Bands, int Keys>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 2)
     decode_run(const __grid_constant__ decode_parameters parameters) {
   using config = decode_kernel<T, D, ValueD, Bands, Keys>;
   const forward_parameters& p = parameters.block;
@@ -117,35 +150,37 @@ __global__ void __launch_bounds__(128)
       reinterpret_cast<T*>(shared + config::query_bytes) + warp * config::stages * config::stage;
 
   const decode_share mine(parameters);
-  const int tile = mine.tile, kv_head = mine.kv_head, batch = mine.batch, split = mine.split;
+  const decode_request& request = mine.request;
+  const positions mask = request.mask;
   const int group = parameters.group;
-  const int first = tile * config::rows, limit = p.rows * group;
+  const int first = mine.tile * config::rows, limit = request.rows * group;
   const int first_token = first / group,
             last_token = (min(first + config::rows, limit) - 1) / group;
-  const T* const k = at<T>(p.k, p.k_stride, batch, 0, kv_head);
-  const T* const v = at<T>(p.v, p.v_stride, batch, 0, kv_head);
+  const T* const k = at<T>(request.k, p.k_stride, mine.batch, 0, mine.kv_head);
+  const T* const v = at<T>(request.v, p.v_stride, mine.batch, 0, mine.kv_head);
 
   int begin, end;
-  p.mask.columns(first_token, last_token, p.cols, begin, end);
+  mask.columns(first_token, last_token, request.cols, begin, end);
   const int step =
-      parameters.splits * config::warps * Keys;  // of all blocks, which so read near each other
+      request.splits * config::warps * Keys;  // of all blocks, which so read near each other
 
   const auto load = [&](int stage, int j) {
     if (j < end) {
       T* const to = own + stage * config::stage;
       load_keys<T, D, Keys>(to, k, p.k_stride[1], j, end);
-      load_keys<T, ValueD, Keys>(to + Keys * config::key_stride, v, p.v_stride[1], j, end);
+      load_keys<T, ValueD, Keys>(to + Keys * D, v, p.v_stride[1], j, end);
     }
     copy_commit();
   };
+  wait_for_predecessors();
   for (int i = threadIdx.x; i < config::rows * (D / 8); i += config::threads) {
     const int r = i / (D / 8), chunk = i % (D / 8);
     const bool valid = first + r < limit;
     const decode_row row(parameters, mine, valid ? first + r : first);
-    copy_16(q_tile + r * config::key_stride + chunk * 8,
-            at<T>(p.q, p.q_stride, batch, row.token, row.head) + chunk * 8, valid);
+    copy_16(q_tile + place(swizzled<D>{}, r, chunk * 8), row.template query<T>() + chunk * 8,
+            valid);
   }
-  int j = begin + (split * config::warps + warp) * Keys;
+  int j = begin + (mine.split * config::warps + warp) * Keys;
 #pragma unroll
   for (int s = 0; s < config::stages - 1; ++s) load(s, j + s * step);
   copy_wait<config::stages - 2>();
@@ -166,7 +201,7 @@ __global__ void __launch_bounds__(128)
     __syncwarp();
     load((stage + config::stages - 1) % config::stages, j + (config::stages - 1) * step);
     const T* const k_tile = own + stage * config::stage;
-    const T* const v_tile = k_tile + Keys * config::key_stride;
+    const T* const v_tile = k_tile + Keys * D;
     stage = stage + 1 == config::stages ? 0 : stage + 1;
 
     float s[Bands][Keys / 2] = {};
@@ -174,10 +209,10 @@ __global__ void __launch_bounds__(128)
     for (int d = 0; d < D; d += 16) {
       std::uint32_t a[Bands][4], b[4];
 #pragma unroll
-      for (int r = 0; r < Bands; ++r) a_from_m_k(a[r], q_tile, config::key_stride, r * 16, d);
+      for (int r = 0; r < Bands; ++r) a_from_m_k(a[r], q_tile, swizzled<D>{}, r * 16, d);
 #pragma unroll
       for (int n = 0; n < Keys; n += 16) {
-        b_from_n_k(b, k_tile, config::key_stride, n, d);
+        b_from_n_k(b, k_tile, swizzled<D>{}, n, d);
 #pragma unroll
         for (int r = 0; r < Bands; ++r) {
           mma<T>(s[r] + n / 2, a[r], b[0], b[1]);
@@ -185,13 +220,13 @@ __global__ void __launch_bounds__(128)
         }
       }
     }
-    if (j + Keys > end || !p.mask.all_visible(first_token, last_token, j, j + Keys - 1)) {
+    if (j + Keys > end || !mask.all_visible(first_token, last_token, j, j + Keys - 1)) {
 #pragma unroll
       for (int r = 0; r < Bands; ++r) {
 #pragma unroll
         for (int i = 0; i < Keys / 2; ++i) {
           const int column = j + i / 4 * 8 + lane % 4 * 2 + i % 2;
-          if (column >= end || !p.mask.visible(token[r][i % 4 / 2], column)) s[r][i] = -INFINITY;
+          if (column >= end || !mask.visible(token[r][i % 4 / 2], column)) s[r][i] = -INFINITY;
         }
       }
     }
@@ -206,12 +241,10 @@ __global__ void __launch_bounds__(128)
     }
     add_values<T, Bands, Keys, ValueD>(
         o, [&](auto& a, int r, int n) { a_from_accumulator<T>(a, s[r] + n / 2); }, v_tile,
-        config::value_stride);
+        swizzled<ValueD>{});
   }
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
+  release_successors();
   copy_wait<0>();
   __syncthreads();
   float* const sums = reinterpret_cast<float*>(shared + config::query_bytes);

@@ -33,27 +33,28 @@ __global__ void __launch_bounds__(threads)
 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const decode_share mine(parameters);
-  const int tile = mine.tile, kv_head = mine.kv_head, batch = mine.batch, split = mine.split;
+  const decode_request& request = mine.request;
+  const positions mask = request.mask;
   const int group = parameters.group;
-  const int first = tile * rows, limit = p.rows * group;
+  const int first = mine.tile * rows, limit = request.rows * group;
   const int first_token = first / group, last_token = (min(first + rows, limit) - 1) / group;
-  const T* const k = at<T>(p.k, p.k_stride, batch, 0, kv_head);
+  const T* const k = at<T>(request.k, p.k_stride, mine.batch, 0, mine.kv_head);
 
   int begin, end;
-  p.mask.columns(first_token, last_token, p.cols, begin, end);
-  begin += split * keys;
-  const int step = parameters.splits * keys;
+  mask.columns(first_token, last_token, request.cols, begin, end);
+  begin += mine.split * keys;
+  const int step = request.splits * keys;
 
   const auto load = [&](int stage, int j) {
     if (j < end) load_tile_of_keys(k_tiles + stage * keys * key_stride, k, p.k_stride[1], j, end);
     copy_commit();
   };
+  wait_for_predecessors();
   for (int i = threadIdx.x; i < rows * (key_dim / 8); i += threads) {
     const int r = i / (key_dim / 8), chunk = i % (key_dim / 8);
     const bool valid = first + r < limit;
     const decode_row row(parameters, mine, valid ? first + r : first);
-    copy_16(q_tile + r * key_stride + chunk * 8,
-            at<T>(p.q, p.q_stride, batch, row.token, row.head) + chunk * 8, valid);
+    copy_16(q_tile + r * key_stride + chunk * 8, row.template query<T>() + chunk * 8, valid);
   }
 #pragma unroll
   for (int s = 0; s < Stages - 1; ++s) load(s, begin + s * step);
@@ -79,11 +80,11 @@ __global__ void __launch_bounds__(threads)
       mma<T>(s, a, b[0], b[1]);
       mma<T>(s + 4, a, b[2], b[3]);
     }
-    if (j + keys > end || !p.mask.all_visible(first_token, last_token, j, j + keys - 1)) {
+    if (j + keys > end || !mask.all_visible(first_token, last_token, j, j + keys - 1)) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const int column = j + half * 16 + i / 4 * 8 + lane % 4 * 2 + i % 2;
-        if (column >= end || !p.mask.visible((first + own_rows[i % 4 / 2]) / group, column))
+        if (column >= end || !mask.visible((first + own_rows[i % 4 / 2]) / group, column))
           s[i] = -INFINITY;
       }
     }
@@ -125,9 +126,7 @@ __global__ void __launch_bounds__(threads)
         key_stride, warp * columns);
   }
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
+  release_successors();
   // The halves' sums and the rows' inverse, where their maxima were.
   copy_wait<0>();
   __syncthreads();

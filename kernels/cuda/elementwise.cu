@@ -159,9 +159,7 @@ struct prologue_parameters {
 };
 
 __global__ void __launch_bounds__(threads) prologue_run(prologue_parameters p) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
+  release_successors();
   const std::int64_t step = gridDim.x * std::int64_t{threads},
                      start = blockIdx.x * std::int64_t{threads} + threadIdx.x;
   for (std::int64_t i = start; i < p.vectors; i += step) p.d_q[i] = make_float4(0, 0, 0, 0);

@@ -76,9 +76,7 @@ struct sizes {
 /// Runs body(batch, token, head, d) for every 8 elements, head fastest after d. Dependent: see launch_dependent().
 template <bool Dependent, class Body>
 __global__ void __launch_bounds__(threads) each_chunk(sizes s, Body body) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  if (Dependent) asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+  if (Dependent) wait_for_predecessors();
   const std::int64_t count = s.batch * s.tokens * s.heads * s.chunks;
   for (std::int64_t i = blockIdx.x * std::int64_t{threads} + threadIdx.x; i < count;
        i += gridDim.x * std::int64_t{threads}) {

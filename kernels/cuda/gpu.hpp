@@ -44,6 +44,7 @@ class gpu : public backend {
   void release(graph_id graph) override;
 
   void forward(stream_id stream, const kernels::forward_arguments& arguments) override;
+  void forward_each(stream_id stream, std::span<const kernels::forward_arguments> blocks) override;
   void backward(stream_id stream, const kernels::backward_arguments& arguments) override;
   void merge(stream_id stream, const token_shape& shape, const device_tensor& output,
              const device_tensor& lse, const device_tensor& part,

@@ -101,17 +101,6 @@ __device__ inline void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// ---- dependent launches: a kernel launched by launch_dependent() may start before the one ahead of it ends
-
-/// Waits for the kernels ahead, and sees what they wrote.
-__device__ inline void wait_for_predecessors() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-/// Lets the next kernel start once every block has come here.
-__device__ inline void release_successors() {
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-}
-
 // ---- bulk copies
 
 __device__ inline void prefetch_map(const CUtensorMap& map) {

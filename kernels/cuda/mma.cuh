@@ -1,5 +1,5 @@
-// Wrappers of the sm_80 instructions: cp.async, ldmatrix, mma.sync m16n8k16. Tiles in shared memory are rows of
-// D + 8 elements: the 16 bytes of padding put the eight rows an ldmatrix phase reads into different banks.
+// Wrappers of the sm_80 instructions: cp.async, ldmatrix, mma.sync m16n8k16. The eight rows that a phase of ldmatrix reads of a tile
+// in shared memory lie in different banks: rows are D + 8 elements apart, or their 16 bytes are in another order (swizzled).
 #pragma once
 
 #include "kernels/cuda/block.cuh"
@@ -22,6 +22,22 @@ __device__ inline void copy_commit() {
 template <int Pending>
 __device__ inline void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// A tile of rows of D elements without gaps: the 16 bytes that would be number c of row r are number c ^ r % 8. cp.async asks twice for
+/// 32 bytes that would not lie in 32 of shared memory, as in every other row of D + 8 elements: 1.5 times as much from the cache.
+template <int D>
+struct swizzled {
+  static_assert(D % 64 == 0);
+};
+
+/// Where an element whose column is a multiple of 8 lies in a tile: rows `stride` elements apart, or swizzled.
+__device__ inline int place(int stride, int row, int column) {
+  return row * stride + column;
+}
+template <int D>
+__device__ inline int place(swizzled<D>, int row, int column) {
+  return row * D + (column ^ row % 8 * 8);
 }
 
 template <class T, int D, int Rows, int Threads>
@@ -49,29 +65,29 @@ __device__ inline void load_matrices_transposed(std::uint32_t (&r)[4], std::uint
                : "memory");
 }
 
-// Fragments by where they lie in shared memory; `stride` in elements. A is 16 x 16, B is 16 x 16 (two n8 tiles:
-// registers 0, 1 and 2, 3).
-template <class T>
-__device__ inline void a_from_m_k(std::uint32_t (&a)[4], const T* tile, int stride, int m, int k) {
+// Fragments by where they lie in shared memory; `rows`: their stride in elements, or swizzled. A is 16 x 16, B is 16 x 16 (two n8
+// tiles: registers 0, 1 and 2, 3).
+template <class T, class Rows>
+__device__ inline void a_from_m_k(std::uint32_t (&a)[4], const T* tile, Rows rows, int m, int k) {
   const int lane = threadIdx.x % 32;
-  load_matrices(a, shared_address(tile + (m + lane % 16) * stride + k + lane / 16 * 8));
+  load_matrices(a, shared_address(tile + place(rows, m + lane % 16, k + lane / 16 * 8)));
 }
-template <class T>
-__device__ inline void a_from_k_m(std::uint32_t (&a)[4], const T* tile, int stride, int m, int k) {
+template <class T, class Rows>
+__device__ inline void a_from_k_m(std::uint32_t (&a)[4], const T* tile, Rows rows, int m, int k) {
   const int lane = threadIdx.x % 32;
   load_matrices_transposed(
-      a, shared_address(tile + (k + lane % 8 + lane / 16 * 8) * stride + m + lane / 8 % 2 * 8));
+      a, shared_address(tile + place(rows, k + lane % 8 + lane / 16 * 8, m + lane / 8 % 2 * 8)));
 }
-template <class T>
-__device__ inline void b_from_n_k(std::uint32_t (&b)[4], const T* tile, int stride, int n, int k) {
+template <class T, class Rows>
+__device__ inline void b_from_n_k(std::uint32_t (&b)[4], const T* tile, Rows rows, int n, int k) {
   const int lane = threadIdx.x % 32;
   load_matrices(
-      b, shared_address(tile + (n + lane % 8 + lane / 16 * 8) * stride + k + lane / 8 % 2 * 8));
+      b, shared_address(tile + place(rows, n + lane % 8 + lane / 16 * 8, k + lane / 8 % 2 * 8)));
 }
-template <class T>
-__device__ inline void b_from_k_n(std::uint32_t (&b)[4], const T* tile, int stride, int n, int k) {
+template <class T, class Rows>
+__device__ inline void b_from_k_n(std::uint32_t (&b)[4], const T* tile, Rows rows, int n, int k) {
   const int lane = threadIdx.x % 32;
-  load_matrices_transposed(b, shared_address(tile + (k + lane % 16) * stride + n + lane / 16 * 8));
+  load_matrices_transposed(b, shared_address(tile + place(rows, k + lane % 16, n + lane / 16 * 8)));
 }
 
 template <class T>
@@ -109,9 +125,9 @@ __device__ inline void a_from_accumulator(std::uint32_t (&a)[4], const float* d)
 
 /// o += weights x values, of Bands of 16 rows, Keys and Columns that begin at `column`; values lie as keys by columns in shared memory.
 /// weights(a, r, n) makes the A fragment of band r and of 16 keys from n on.
-template <class T, int Bands, int Keys, int Columns, class Weights>
+template <class T, int Bands, int Keys, int Columns, class Weights, class Rows>
 __device__ inline void add_values(float (&o)[Bands][Columns / 2], const Weights& weights,
-                                  const T* values, int stride, int column = 0) {
+                                  const T* values, Rows rows, int column = 0) {
 #pragma unroll
   for (int n = 0; n < Keys; n += 16) {
     std::uint32_t a[Bands][4], b[4];
@@ -119,7 +135,7 @@ __device__ inline void add_values(float (&o)[Bands][Columns / 2], const Weights&
     for (int r = 0; r < Bands; ++r) weights(a[r], r, n);
 #pragma unroll
     for (int d = 0; d < Columns; d += 16) {
-      b_from_k_n(b, values, stride, column + d, n);
+      b_from_k_n(b, values, rows, column + d, n);
 #pragma unroll
       for (int r = 0; r < Bands; ++r) {
         mma<T>(o[r] + d / 2, a[r], b[0], b[1]);

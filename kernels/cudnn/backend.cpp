@@ -29,6 +29,10 @@ class cudnn_gpu final : public cuda::gpu {
     }
   }
 
+  void forward_each(stream_id stream, std::span<const kernels::forward_arguments> blocks) override {
+    backend::forward_each(stream, blocks);
+  }
+
   void backward(stream_id stream, const kernels::backward_arguments& a) override {
     check(a);
     if (!supported(a.shape)) return gpu::backward(stream, a);

@@ -159,50 +159,71 @@ double copy_rate(int repeats) {
   return 2e-6 * double(bytes) / ms;
 }
 
-/// `interleaved`: the sequences of a token side by side, as an executor has them, not one behind the other.
-void bench_decode(const block_shape& s, bool interleaved, int repeats) {
-  const element type = element::bf16;
-  const bool latent = s.head_dim == 576;  // its values are in the keys
-  const auto tensor_of = [&](std::int64_t tokens, std::int64_t heads, std::int64_t dim) {
-    device_tensor t(type, s.batch, tokens, heads, dim, true);
+/// Median of `run` behind a tenth of a second of it, for clocks to settle.
+double settled_ms(int repeats, const std::function<void()>& run) {
+  constexpr double enough = 100;
+  for (double spent = 0; spent < enough;) spent += std::max(1., median_ms(9, run) * 9);
+  return median_ms(repeats, run);
+}
+
+/// Tensors of a call of few rows.
+struct few_rows {
+  block_shape s;
+  device_tensor q, k, v, o, l;
+
+  /// `interleaved`: the sequences of a token side by side, as an executor has them, not one behind the other.
+  few_rows(const block_shape& shape, bool interleaved)
+      : s(shape),
+        q(tensor_of(s.rows, s.heads, s.head_dim, interleaved)),
+        k(tensor_of(s.cols, s.kv_heads, s.head_dim, interleaved)),
+        v(tensor_of(s.cols, s.kv_heads, s.value_dim(), interleaved)),
+        o(tensor_of(s.rows, s.heads, s.value_dim(), interleaved)),
+        l(element::fp32, s.batch, s.rows, s.heads, 1, true) {
+    unsigned seed = 0;
+    for (auto* t : {&q, &k, &v}) {
+      fill_normal<<<1024, 256>>>(t->memory.data, t->type, t->memory.bytes / 2, ++seed, 1);
+      CUDA_CHECK(cudaGetLastError());
+    }
+  }
+  device_tensor tensor_of(std::int64_t tokens, std::int64_t heads, std::int64_t dim,
+                          bool interleaved) const {
+    device_tensor t(element::bf16, s.batch, tokens, heads, dim, true);
     if (interleaved) t.batch_stride = heads * dim, t.token_stride = s.batch * heads * dim;
     return t;
-  };
-  device_tensor q = tensor_of(s.rows, s.heads, s.head_dim),
-                k = tensor_of(s.cols, s.kv_heads, s.head_dim),
-                v = tensor_of(s.cols, s.kv_heads, s.value_dim()),
-                o = tensor_of(s.rows, s.heads, s.value_dim());
-  device_tensor l(element::fp32, s.batch, s.rows, s.heads, 1, true);
-  unsigned seed = 0;
-  for (auto* t : {&q, &k, &v}) {
-    fill_normal<<<1024, 256>>>(t->memory.data, type, t->memory.bytes / 2, ++seed, 1);
-    CUDA_CHECK(cudaGetLastError());
   }
-  const cuda::forward_arguments a{.shape = s,
-                                  .type = type,
-                                  .output = type,
-                                  .q = q.view<const void>(),
-                                  .k = k.view<const void>(),
-                                  .v = latent ? k.view<const void>() : v.view<const void>(),
-                                  .o = o.view<void>(),
-                                  .l = l.view<float>()};
+  bool is_latent() const { return s.head_dim == 576; }  ///< its values are in the keys
+  cuda::forward_arguments arguments() const {
+    return {.shape = s,
+            .type = element::bf16,
+            .output = element::bf16,
+            .q = q.view<const void>(),
+            .k = k.view<const void>(),
+            .v = is_latent() ? k.view<const void>() : v.view<const void>(),
+            .o = o.view<void>(),
+            .l = l.view<float>()};
+  }
+  /// Of K and V, of so many keys of all sequences.
+  double bytes(std::int64_t keys) const {
+    return 2. * double(keys * s.kv_heads) * double(s.head_dim + (is_latent() ? 0 : s.value_dim()));
+  }
+};
+
+void bench_decode(const block_shape& s, bool interleaved, int repeats) {
+  const few_rows on(s, interleaved);
+  const auto a = on.arguments();
   buffer workspace(cuda::decode_workspace(a));
   const double copied = copy_rate(5);
-  constexpr double enough = 100;  // ms, for clocks to come up
-  for (double spent = 0; spent < enough;)
-    spent += std::max(1., median_ms(9, [&] { cuda::decode(a, workspace.data, nullptr); }) * 9);
-  const double own = median_ms(repeats, [&] { cuda::decode(a, workspace.data, nullptr); });
+  const double own = settled_ms(repeats, [&] { cuda::decode(a, workspace.data, nullptr); });
   double other = 0;
   if (const auto library = find_rival(); library && library->serves(s)) {
     try {
       buffer space(library->forward_workspace(a));
-      other = median_ms(repeats, [&] { library->forward(a, space.data); });
+      other = settled_ms(repeats, [&] { library->forward(a, space.data); });
     } catch (const std::exception& error) {
       std::printf("%s: %s\n", library->name.c_str(), error.what());
     }
   }
-  const double bytes = 2. * double(s.batch * s.cols * s.kv_heads) *
-                       double(s.head_dim + (latent ? 0 : s.value_dim()));
+  const double bytes = on.bytes(s.batch * s.cols);
   std::printf(
       "decode b%-2d %2d/%-2d d%d/%d %2d x %-7d %-11s own %8.4f ms %5.0f GB/s | cudnn %8.4f ms | "
       "copy "
@@ -210,6 +231,48 @@ void bench_decode(const block_shape& s, bool interleaved, int repeats) {
       int(s.batch), int(s.heads), int(s.kv_heads), int(s.head_dim), int(s.value_dim()), int(s.rows),
       int(s.cols), interleaved ? "interleaved" : "apart", own, bytes / own * 1e-6, other, copied,
       bytes / own * 1e-6 / copied);
+  std::fflush(stdout);
+}
+
+/// Requests of several lengths: by one call, by one each, and all padded to the longest.
+void bench_lengths(const char* name, const std::vector<std::int64_t>& lengths, int repeats) {
+  const auto longest = *std::max_element(lengths.begin(), lengths.end());
+  const few_rows on({.batch = std::int64_t(lengths.size()),
+                     .heads = 64,
+                     .kv_heads = 8,
+                     .head_dim = 128,
+                     .rows = 1,
+                     .cols = longest},
+                    false);
+  const auto padded = on.arguments();
+  std::vector<cuda::forward_arguments> requests;
+  const auto ahead = [](auto& view, std::size_t count, std::size_t bytes) {
+    view.data =
+        reinterpret_cast<decltype(view.data)>(reinterpret_cast<std::uintptr_t>(view.data) +
+                                              count * std::size_t(view.batch_stride) * bytes);
+  };
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    auto a = padded;
+    a.shape.batch = 1, a.shape.cols = lengths[i];
+    ahead(a.q, i, 2), ahead(a.k, i, 2), ahead(a.v, i, 2), ahead(a.o, i, 2), ahead(a.l, i, 4);
+    requests.push_back(a);
+  }
+  buffer workspace(std::max(cuda::decode_workspace(requests), cuda::decode_workspace(padded)));
+  const double copied = copy_rate(5);
+  const double one = settled_ms(repeats, [&] { cuda::decode(requests, workspace.data, nullptr); });
+  const double each = settled_ms(repeats, [&] {
+    for (const auto& a : requests) cuda::decode(a, workspace.data, nullptr);
+  });
+  const double as_longest =
+      settled_ms(repeats, [&] { cuda::decode(padded, workspace.data, nullptr); });
+  std::int64_t keys = 0;
+  for (const auto length : lengths) keys += length;
+  const double bytes = on.bytes(keys);
+  std::printf(
+      "lengths %-34s 64/8 d128: one call %8.4f ms %5.0f GB/s | a call each %8.4f ms | padded %8.4f "
+      "ms | copy "
+      "%5.0f GB/s | one call/copy %.3f\n",
+      name, one, bytes / one * 1e-6, each, as_longest, copied, bytes / one * 1e-6 / copied);
   std::fflush(stdout);
 }
 
@@ -245,6 +308,25 @@ void bench_decode(int repeats) {
   run(16, 1, 65536, 128, 1, 576, 512);
   run(1, 1, 8192, 64, 8);
   run(1, 1, 16384, 64, 8);
+  run(16, 1, 2048, 64, 8);
+  run(64, 1, 4096, 64, 8);
+
+  std::mt19937 random(1);
+  std::lognormal_distribution<double> spread(9, 1);  // about 8K in the middle
+  std::vector<std::int64_t> drawn(32);
+  for (auto& length : drawn)
+    length = std::clamp<std::int64_t>(std::int64_t(spread(random)), 64, 131072);
+  bench_lengths("64K, 7 of 4K", {65536, 4096, 4096, 4096, 4096, 4096, 4096, 4096}, repeats);
+  bench_lengths("128K, 64K, 32K, 16K", {131072, 65536, 32768, 16384}, repeats);
+  bench_lengths("32 drawn, lognormal about 8K", drawn, repeats);
+  bench_lengths(
+      "32 of 1K, 32 of 8K",
+      [] {
+        std::vector<std::int64_t> lengths(64, 1024);
+        std::fill(lengths.begin() + 32, lengths.end(), 8192);
+        return lengths;
+      }(),
+      repeats);
 }
 
 void bench_elementwise(int repeats) {

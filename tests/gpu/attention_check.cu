@@ -165,18 +165,32 @@ __global__ void difference(const void* data, element type, std::int64_t s0, std:
   }
 }
 
-/// |x - expected| / |expected|; infinity where something was not written.
-double relative_error(const device_tensor& x, const buffer& expected) {
+/// Of tensors that `batch` sequences share: where those from `first` on lie.
+template <class T>
+tensor_view<T> from_sequence(const device_tensor& x, std::int64_t first) {
+  auto view = x.view<T>();
+  view.data = reinterpret_cast<T*>(static_cast<char*>(x.memory.data) +
+                                   first * x.batch_stride * std::int64_t(cuda::size_of(x.type)));
+  return view;
+}
+
+/// |x - expected| / |expected| of `batch` sequences from `first` on and their first tokens; infinity where something was not written.
+double relative_error(const device_tensor& x, const buffer& expected, std::int64_t first,
+                      std::int64_t batch, std::int64_t tokens) {
   buffer sums(24);
   CUDA_CHECK(cudaMemset(sums.data, 0, 24));
-  difference<<<256, 256>>>(x.memory.data, x.type, x.batch_stride, x.token_stride, x.head_stride,
-                           expected.doubles(), static_cast<int>(x.tokens),
-                           static_cast<int>(x.heads), static_cast<int>(x.dim),
-                           x.batch * x.tokens * x.heads * x.dim, sums.doubles());
+  difference<<<256, 256>>>(
+      from_sequence<void>(x, first).data, x.type, x.batch_stride, x.token_stride, x.head_stride,
+      expected.doubles(), static_cast<int>(tokens), static_cast<int>(x.heads),
+      static_cast<int>(x.dim), batch * tokens * x.heads * x.dim, sums.doubles());
   double host[3];
   CUDA_CHECK(cudaMemcpy(host, sums.data, 24, cudaMemcpyDeviceToHost));
   if (host[2] > 0 || std::isnan(host[0])) return INFINITY;
   return std::sqrt(host[0]) / std::max(std::sqrt(host[1]), 1e-30 + (host[1] == 0 ? 1.0 : 0.0));
+}
+
+double relative_error(const device_tensor& x, const buffer& expected) {
+  return relative_error(x, expected, 0, x.batch, x.tokens);
 }
 
 int failures = 0, checks = 0;
@@ -345,8 +359,32 @@ void run_case(const test_case& c, unsigned seed, const std::vector<back_end>& en
   }
 }
 
-/// Forward of few rows, rows and heads packed: O and L against the reference.
-void run_decode_case(const test_case& c, unsigned seed, bool verbose) {
+reference_input decode_reference_of(const cuda::forward_arguments& a) {
+  const block_shape& s = a.shape;
+  return {.q = a.q.data,
+          .k = a.k.data,
+          .v = a.v.data,
+          .d_o = nullptr,
+          .qs = {a.q.batch_stride, a.q.token_stride, a.q.head_stride},
+          .ks = {a.k.batch_stride, a.k.token_stride, a.k.head_stride},
+          .vs = {a.v.batch_stride, a.v.token_stride, a.v.head_stride},
+          .ds = {},
+          .type = a.type,
+          .batch = int(s.batch),
+          .heads = int(s.heads),
+          .kv_heads = int(s.kv_heads),
+          .rows = int(s.rows),
+          .cols = int(s.cols),
+          .dim = int(s.head_dim),
+          .scale = s.scale > 0 ? s.scale : 1 / std::sqrt(double(s.head_dim)),
+          .mask = s.mask,
+          .value_dim = int(s.value_dim())};
+}
+
+/// Forward of few rows, rows and heads packed: O and L against the reference. `requests`: the shapes of one call, each of its own
+/// sequences of the case's batch.
+void run_decode_case(const test_case& c, const std::vector<block_shape>& requests, unsigned seed,
+                     bool verbose) {
   const block_shape& s = c.shape;
   const auto tensor_of = [&](element type, std::int64_t tokens, std::int64_t heads,
                              std::int64_t dim) {
@@ -356,51 +394,50 @@ void run_decode_case(const test_case& c, unsigned seed, bool verbose) {
                 k = tensor_of(c.type, s.cols, s.kv_heads, s.head_dim),
                 v = tensor_of(c.type, s.cols, s.kv_heads, s.value_dim());
   randomize(q, seed), randomize(k, seed + 1), randomize(v, seed + 2);
-  const device_tensor& values = s.head_dim == 576 ? k : v;
-  const reference_input in{.q = q.memory.data,
-                           .k = k.memory.data,
-                           .v = values.memory.data,
-                           .d_o = nullptr,
-                           .qs = {q.batch_stride, q.token_stride, q.head_stride},
-                           .ks = {k.batch_stride, k.token_stride, k.head_stride},
-                           .vs = {values.batch_stride, values.token_stride, values.head_stride},
-                           .ds = {},
-                           .type = c.type,
-                           .batch = int(s.batch),
-                           .heads = int(s.heads),
-                           .kv_heads = int(s.kv_heads),
-                           .rows = int(s.rows),
-                           .cols = int(s.cols),
-                           .dim = int(s.head_dim),
-                           .scale = s.scale > 0 ? s.scale : 1 / std::sqrt(double(s.head_dim)),
-                           .mask = s.mask,
-                           .value_dim = int(s.value_dim())};
-  const std::int64_t rows = s.batch * s.heads * s.rows;
-  buffer p(rows * s.cols * 8), l(rows * 8), o(rows * s.value_dim() * 8);
-  launch(reference_scores, rows * s.cols, in, p.doubles(), nullptr);
-  launch(reference_softmax, rows, in, p.doubles(), l.doubles());
-  launch(reference_output, rows * s.value_dim(), in, p.doubles(), o.doubles());
   const element out = c.fp32_output ? element::fp32 : c.type;
   device_tensor got_o = tensor_of(out, s.rows, s.heads, s.value_dim()),
                 got_l(element::fp32, s.batch, s.rows, s.heads, 1, c.token_major);
   got_o.memory.poison(), got_l.memory.poison();
-  const cuda::forward_arguments a{.shape = s,
-                                  .type = c.type,
-                                  .output = out,
-                                  .q = q.view<const void>(),
-                                  .k = k.view<const void>(),
-                                  .v = values.view<const void>(),
-                                  .o = got_o.view<void>(),
-                                  .l = got_l.view<float>()};
-  buffer workspace(cuda::decode_workspace(a));
+  std::vector<cuda::forward_arguments> blocks;
+  std::int64_t first = 0;
+  for (const auto& r : requests) {
+    blocks.push_back({.shape = r,
+                      .type = c.type,
+                      .output = out,
+                      .q = from_sequence<const void>(q, first),
+                      .k = from_sequence<const void>(k, first),
+                      .v = from_sequence<const void>(s.head_dim == 576 ? k : v, first),
+                      .o = from_sequence<void>(got_o, first),
+                      .l = from_sequence<float>(got_l, first)});
+    first += r.batch;
+  }
+  buffer workspace(cuda::decode_workspace(blocks));
   workspace.poison();
-  cuda::decode(a, workspace.data, nullptr);
+  cuda::decode(blocks, workspace.data, nullptr);
   CUDA_CHECK(cudaDeviceSynchronize());
-  std::string name = "decode " + name_of(c);
-  if (s.v_head_dim > 0) name += " values " + std::to_string(s.v_head_dim);
-  expect_small(name + " O", relative_error(got_o, o), c.type == element::bf16 ? 8e-3 : 2e-3,
-               verbose);
-  expect_small(name + " L", relative_error(got_l, l), 1e-4, verbose);
+  first = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const block_shape& r = requests[i];
+    const auto in = decode_reference_of(blocks[i]);
+    const std::int64_t rows = r.batch * r.heads * r.rows;
+    buffer p(rows * r.cols * 8), l(rows * 8), o(rows * r.value_dim() * 8);
+    launch(reference_scores, rows * r.cols, in, p.doubles(), nullptr);
+    launch(reference_softmax, rows, in, p.doubles(), l.doubles());
+    launch(reference_output, rows * r.value_dim(), in, p.doubles(), o.doubles());
+    std::string name =
+        "decode " + name_of(test_case{r, c.type, c.fp32_output, c.token_major, c.gap});
+    if (r.v_head_dim > 0) name += " values " + std::to_string(r.v_head_dim);
+    if (requests.size() > 1)
+      name += ", request " + std::to_string(i + 1) + " of " + std::to_string(requests.size());
+    expect_small(name + " O", relative_error(got_o, o, first, r.batch, r.rows),
+                 c.type == element::bf16 ? 8e-3 : 2e-3, verbose);
+    expect_small(name + " L", relative_error(got_l, l, first, r.batch, r.rows), 1e-4, verbose);
+    first += r.batch;
+  }
+}
+
+void run_decode_case(const test_case& c, unsigned seed, bool verbose) {
+  run_decode_case(c, {c.shape}, seed, verbose);
 }
 
 int pick_of(std::mt19937& random, std::initializer_list<int> values) {
@@ -438,6 +475,21 @@ test_case random_decode_case(std::mt19937& random, bool quick) {
   return c;
 }
 
+/// Of a batch, each request with rows, keys and a place of its own; more than a launch takes, too.
+std::vector<block_shape> random_requests(test_case& c, std::mt19937& random) {
+  const auto count = pick_of(random, {2, 3, 7, 33, 70});
+  if (count > 7) c.shape.cols = std::min<std::int64_t>(c.shape.cols, 1500);
+  std::vector<block_shape> requests(std::size_t(count), c.shape);
+  for (auto& r : requests) {
+    r.batch = 1;
+    if (random() % 4 == 0) r.rows = number_between(random, 0, int(r.rows));
+    r.cols = number_between(random, 0, int(r.cols));
+    if (r.mask.causal) r.mask.query_first = std::max<std::int64_t>(r.cols - r.rows, 0);
+  }
+  c.shape.batch = count;
+  return requests;
+}
+
 void check_decode(unsigned seed, int cases, bool quick) {
   std::vector<test_case> fixed;
   for (const int dim : {128, 64, 192, 576}) {
@@ -470,6 +522,16 @@ void check_decode(unsigned seed, int cases, bool quick) {
   std::mt19937 random(seed);
   for (int i = 0; i < cases; ++i)
     run_decode_case(random_decode_case(random, quick), seed + 13u * unsigned(i + 1), false);
+  for (int i = 0; i < cases / 4; ++i) {
+    auto c = random_decode_case(random, quick);
+    const auto requests = random_requests(c, random);
+    run_decode_case(c, requests, seed + 17u * unsigned(i + 1), false);
+  }
+  run_decode_case(
+      {{.batch = 9, .heads = 64, .kv_heads = 8, .head_dim = 128, .rows = 1, .cols = 40000}},
+      {{.batch = 1, .heads = 64, .kv_heads = 8, .head_dim = 128, .rows = 1, .cols = 40000},
+       {.batch = 8, .heads = 64, .kv_heads = 8, .head_dim = 128, .rows = 1, .cols = 100}},
+      seed, true);
 }
 
 /// The factor of <Q, K> is 1 / sqrt(dim); V's heads are as wide as K's.
