@@ -19,7 +19,10 @@ local_operations::local_operations(const workload& w, int rank, kernels::backend
     : work_(w), rank_(rank), device_(device), memory_(memory) {
   const auto& program = w.program().program;
   for (std::size_t op = 0; op < program.size(); ++op) {
-    if (program[op].kind != op_kind::copy) continue;
+    const auto kind = program[op].kind;
+    if (kind == op_kind::attention || kind == op_kind::attention_backward)
+      tiles_[op] = w.tiles(program[op], rank);
+    if (kind != op_kind::copy) continue;
     for (const auto& into : program[op].writes) {
       const auto& from = find(program[op].reads, into.what);
       if (w.program().buffer_of(from).heads != w.program().buffer_of(into).heads) continue;
@@ -33,7 +36,7 @@ void local_operations::enqueue(stream_id stream, std::size_t op) {
   switch (o.kind) {
     case op_kind::attention:
     case op_kind::attention_backward:
-      return attend(stream, o);
+      return attend(stream, op);
     case op_kind::merge:
       return merge(stream, o);
     case op_kind::weigh:
@@ -114,8 +117,9 @@ token_shape local_operations::part_shape(const operand& o, const tile& t) const 
 
 // --- Attention ------------------------------------------------------------------------------------
 
-void local_operations::attend(stream_id stream, const operation& op) {
-  const auto tiles = work_.tiles(op, rank_);
+void local_operations::attend(stream_id stream, std::size_t number) {
+  const auto& op = work_.program().program[number];
+  const auto& tiles = tiles_.at(number);
   fill_unwritten(stream, op, tiles);
   if (!work_.problem().prefixes.empty()) return attend_each(stream, op, tiles);
   for (const auto& t : tiles) {

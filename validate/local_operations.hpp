@@ -30,7 +30,7 @@ class local_operations {
   data_type type(const operand&) const;
 
  private:
-  void attend(kernels::stream_id, const operation&);
+  void attend(kernels::stream_id, std::size_t op);
   void fill_unwritten(kernels::stream_id, const operation&, const std::vector<tile>&);
   void attend_each(kernels::stream_id, const operation&, const std::vector<tile>&);
   kernels::forward_arguments forward_arguments_of(const operation&, const tile&) const;
@@ -79,6 +79,7 @@ class local_operations {
   kernels::backend& device_;
   const device_memory& memory_;
   std::map<std::size_t, std::vector<std::vector<token_move>>> moves_;  ///< of copies, by operand
+  std::map<std::size_t, std::vector<tile>> tiles_;                     ///< of attention
 };
 
 }  // namespace attnsim::validate
