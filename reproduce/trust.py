@@ -198,6 +198,10 @@ def as_graph(what):
     return "--cuda-graph" in what
 
 
+def lengths(what):
+    return "--cache-lengths" in what
+
+
 def graph_or_decode(what):
     return as_graph(what) or decodes(what)
 
@@ -216,7 +220,7 @@ def no(condition):
     return lambda what: not condition(what)
 
 
-def of_inference(few):
+def of_inference(few, again):
     nvlink, host_memory = of_cluster("two-h100"), of_cluster("two-h100-host-memory")
     eager = both(decodes, no(as_graph))
     return [
@@ -226,6 +230,10 @@ def of_inference(few):
         ("decoding after 64K to 1M cached tokens, NVLink", few.errors("schedules", where=both(nvlink, eager))),
         ("the same as CUDA graphs", few.errors("schedules", where=as_graph)),
         ("the same, through host memory", few.errors("schedules", where=both(host_memory, eager))),
+        ("a faster kernel of few rows, other shapes as well, 32 of them drawn", again.errors("kernels", where=few_rows)),
+        ("decoding with it as CUDA graphs, NVLink, caches of one length", again.errors("schedules", where=both(as_graph, no(lengths)))),
+        ("of several lengths, in one call", again.errors("schedules", where=both(as_graph, lengths))),
+        ("the same two launched from idle", again.errors("schedules", where=eager)),
     ]
 
 
@@ -249,7 +257,7 @@ def of_layers(layers, again, kinds):
     ]
 
 
-def measured(h100, h200, again, few, layers, layers_again, layers_kinds):
+def measured(h100, h200, again, few, few_again, layers, layers_again, layers_kinds):
     rows = [
         ("H100: attention kernels (ours, cuDNN 9.19)", h100.errors("kernels")),
         ("H100: memory operations", h100.errors("memory")),
@@ -269,7 +277,7 @@ def measured(h100, h200, again, few, layers, layers_again, layers_kinds):
         ("the same, sockets", again.errors(*MOVED, where=sockets)),
         ("kernel beside transfer, both launch orders", again.errors("overlap")),
         ("whole schedules, through sockets", again.errors("schedules")),
-        *of_inference(few),
+        *of_inference(few, few_again),
         *of_layers(layers, layers_again, layers_kinds),
     ]
     right = ", and in ".join(f"{s.named_right['right']} of {s.named_right['of']}" for s in (h200, again, few))
@@ -584,6 +592,7 @@ def main():
                study("h200", "h200-sxm5", every).run(program),
                study("h200-again", "h200-sxm5", every).run(program),
                study("h200-decode", "h200-sxm5", ("kernels", "nvlink", "host_memory")).run(program),
+               study("h200-decode-again", "h200-sxm5", ("kernels", "nvlink")).run(program),
                study("h200-layers", "h200-sxm5", ("nvlink",)).run(program),
                study("h200-layers-again", "h200-sxm5", ("nvlink",), fitted_in="h200-layers").run(program),
                study("h200-layers-kinds", "h200-sxm5", ("nvlink",)).run(program)]

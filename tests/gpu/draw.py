@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 MEASURED = Path(__file__).resolve().parents[2] / "reproduce/measured"
-DRAWN = {20261130: "h200-blind"}  # by seed, what was drawn by it and measured: it draws that again
+DRAWN = {20261130: ("h200-blind",), 20261201: ("h200-fresh", "h200-decode-again")}  # by seed, what was drawn by it and measured
 STRATEGIES = ("ring --grid 2x1", "attention2d --grid 1x2", "attention2d --grid 2x1", "attention2d-overlap --grid 1x2",
               "attention2d-overlap --grid 2x1", "mesh --grid 1x2", "allgather --grid 2x1")
 OPERATIONS = ("send", "exchange", "all_gather", "reduce_scatter", "all_to_all", "all_reduce")
@@ -31,7 +31,7 @@ LARGEST = {"nvlink": 200 << 20, "host_memory": 120 << 20, "sockets": 24 << 20}
 class draw:
     def __init__(self, seed):
         self.random = random.Random(seed)
-        self.used = {self.key(p) for f in MEASURED.glob("*/*.json") if f.parent.name != DRAWN.get(seed)
+        self.used = {self.key(p) for f in MEASURED.glob("*/*.json") if f.parent.name not in DRAWN.get(seed, ())
                      for p in self.points_of(f)}
 
     @staticmethod
