@@ -13,8 +13,7 @@ if(ATTNSIM_SANITIZE)
   # A null pointer ends a program without a check too; null's and alignment's checks are a quarter of the time to build.
   target_compile_options(attnsim_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ATTNSIM_SANITIZE} -fno-sanitize=null,alignment -fno-sanitize-recover=all
-                              -fno-omit-frame-pointer>
-    $<$<BOOL:${ATTNSIM_FUZZ}>:-fsanitize-coverage=inline-8bit-counters,pc-table>)
+                              -fno-omit-frame-pointer>)
   target_link_options(attnsim_options INTERFACE -fsanitize=${ATTNSIM_SANITIZE})
 endif()
 
