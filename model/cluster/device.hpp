@@ -119,7 +119,8 @@ struct matmul_profile {
   double fp8 = 0.65;
   int rows = 128;  ///< of a tile of the result
   int cols = 256;
-  double depth = 0;  ///< a tile's beginning and end take as long as so much of its loop
+  double depth =
+      0;  ///< a wave's beginning and end, and a call's, take as long as so much of the tile's loop at the peak
   /// The rate after an idle start over the one that clocks settle at, and for how long: what is above the card's power limit.
   double boost = 1;
   seconds boost_time;

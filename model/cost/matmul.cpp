@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace attnsim {
 namespace {
@@ -12,19 +13,38 @@ bool has_fp8(const device_profile& d, product_type type) {
 
 /// Sides of tiles that are tried, over those of the profile's.
 constexpr double heights[] = {0.5, 1, 1.5, 2}, widths[] = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1};
-/// What reading operands adds to a loop of the profile's tile; it grows as a tile's edge over its area.
-constexpr double reading = 0.04;
+/// Least numbers multiplied for each loaded, over those of the profile's tile, that keep a multiprocessor busy.
+constexpr double fed = 0.6;
+
+flop_rate peak_rate(const device_profile& d, product_type type) {
+  return has_fp8(d, type) ? d.peak_fp8 : d.peak_half;
+}
+
+/// Of operations without end, where in waves and sustained together reach the highest rate; 0 where nothing limits them.
+double sustained_time(const device_profile& d, product_type type) {
+  const double highest = 1 / highest_product_rate(d, type).value();
+  const double peak = 1 / peak_rate(d, type).value();
+  return std::sqrt(std::max(0.0, highest * highest - peak * peak));
+}
+
+double memory_rate(const device_profile& d) {
+  return d.memory_bandwidth.value() * d.memory_efficiency;
+}
 
 /// With tiles of rows x cols.
 double computing(const device_profile& d, const matrix_product& p, product_type type, double rows,
                  double cols) {
   const double tiles = p.count * std::ceil(p.rows / rows) * std::ceil(p.cols / cols);
   const double waves = std::ceil(tiles / d.multiprocessors);
-  constexpr double half = 2;
-  const double depth = d.matmul.depth * p.result_bytes / half * (has_fp8(d, type) ? 2 : 1);
-  const double edges = (1 / rows + 1 / cols) / (1.0 / d.matmul.rows + 1.0 / d.matmul.cols);
-  const double tile = 2 * rows * cols * (p.inner * (1 + reading * (edges - 1)) + depth);
-  return waves * tile * d.multiprocessors / highest_product_rate(d, type).value();
+  const double usual = static_cast<double>(d.matmul.rows) * d.matmul.cols;
+  const double loads = (rows + cols) / (d.matmul.rows + d.matmul.cols) * usual;
+  const double one = 2 * d.multiprocessors / peak_rate(d, type).value();
+  const double begin = one * usual * d.matmul.depth * (has_fp8(d, type) ? 2 : 1);
+  const double wave = one * std::max(rows * cols, fed * loads) * p.inner + begin;
+  const double operations = 2 * tiles * rows * cols * p.inner;
+  const double results = p.count * p.result_bytes * p.rows * p.cols;
+  return std::hypot(d.kernel_launch.value() + begin + waves * wave,
+                    operations * sustained_time(d, type) + results / memory_rate(d));
 }
 
 }  // namespace
@@ -35,7 +55,7 @@ flop_rate highest_product_rate(const device_profile& d, product_type type) {
 
 seconds product_time(const device_profile& d, const matrix_product& p, product_type type) {
   if (p.rows <= 0 || p.cols <= 0 || p.inner <= 0 || p.count <= 0) return {};
-  double compute = computing(d, p, type, d.matmul.rows, d.matmul.cols);
+  double compute = std::numeric_limits<double>::infinity();
   for (const double height : heights) {
     for (const double width : widths) {
       if (height * width <= 1)
@@ -46,8 +66,7 @@ seconds product_time(const device_profile& d, const matrix_product& p, product_t
   const double element = has_fp8(d, type) ? 1 : 2;
   const double bytes = p.count * (element * (p.rows * p.inner + p.inner * p.cols) +
                                   p.result_bytes * p.rows * p.cols);
-  const double moving = bytes / (d.memory_bandwidth.value() * d.memory_efficiency);
-  return d.kernel_launch + seconds(std::max(compute, moving));
+  return std::max(seconds(compute), d.kernel_launch + seconds(bytes / memory_rate(d)));
 }
 
 seconds time_from_idle(const matmul_profile& m, seconds settled) {

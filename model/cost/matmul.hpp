@@ -1,16 +1,20 @@
 // Time of a matrix product, rows x inner times inner x cols, as cuBLASLt runs it: tiles of the result, one a multiprocessor at
 // a time, in waves.
 //
-//   tiles      count x ceil(rows / tile rows) x ceil(cols / tile cols)
-//   a tile     2 x tile rows x tile cols x (inner + depth) operations, at the device's highest rate / multiprocessors
-//   computing  waves x a tile, waves = ceil(tiles / multiprocessors)
+//   tiles      count x ceil(rows / tile rows) x ceil(cols / tile cols), waves = ceil(tiles / multiprocessors)
+//   a wave     2 x tile rows x tile cols x inner operations, at the device's peak / multiprocessors; and what begins and ends it
+//   in waves   launch + (waves + 1) x begin + waves x a wave
+//   sustained  operations of all tiles, at the rate that the power limit leaves; the result, at the memory's rate
+//   computing  sqrt(in waves^2 + sustained^2)
 //   moving     every operand read and the result written once, at the memory's rate
-//   time       launch + max(computing, moving)
+//   time       max(computing, launch + moving)
 //
-// Where it is less, another shape of no larger area is taken, half to twice as high, a quarter to as wide (cuBLASLt chooses); its loop
-// is longer, by 4 % of how much longer its edges are for the area. `depth`: what a tile's beginning and end take, in numbers of bf16
-// for a result of bf16, in proportion to its bytes (8 of one in fp32 that is added to), twice as many of fp8. The highest rate is a
-// share of the peak (device.hpp, matmul_profile). Fitted on one H200's 94 and 120 products, held to others (docs/trust.md).
+// Computing has both parts since clocks follow power: multiprocessors that wait, for a launch or in a last wave, leave the others a
+// higher clock, so waiting costs long products less than its time. Whole waves of long loops reach `half` or `fp8` of the peak
+// (device.hpp, matmul_profile), which gives the sustained rate. The tile that takes least is taken, of no larger area than the
+// profile's, half to twice as high, a quarter to as wide (cuBLASLt chooses). A small one waits for what it loads: its loop is as long
+// as that of one with 0.6 of what the profile's tile multiplies for each number loaded. `depth`: begin, in numbers of bf16 of
+// the loop of the profile's tile, twice as many of fp8. Chosen with 520 products of H200 known, held to 200 others (docs/trust.md).
 #pragma once
 
 #include "model/cluster/device.hpp"

@@ -455,8 +455,11 @@ double working_bytes(const layer_setting& s) {
 }
 
 double loss_bytes(const layer_setting& s) {
-  constexpr double fused = 2 + 4 + 4 + 4, gradient_in_storage = 4;
-  return logits(s) * (s.fused ? fused : fused + gradient_in_storage);
+  const sizes n(s);
+  constexpr double on_one = 2 + 4 + 4 + 4, over_ranks = 4 + 4 + 4 + 4, gradient_in_storage = 4;
+  const double forms =
+      (s.cut.tensor > 1 ? over_ranks : on_one) + (s.fused ? 0 : gradient_in_storage);
+  return logits(s) * forms + number * n.tokens * n.hidden;
 }
 
 double dense_parameters_a_rank(const layer_setting& s) {

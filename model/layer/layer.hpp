@@ -106,7 +106,8 @@ std::vector<layer_operation> loss_backward(const layer_setting&);
 double kept_bytes(const layer_setting&);
 /// Bytes that a layer holds at most beside what it keeps: of the recomputed layer, where there is one.
 double working_bytes(const layer_setting&);
-/// Of the loss: logits in bf16, in fp32, their softmax and its gradient.
+/// Of the loss: the output layer's input, and logits in bf16, in fp32, their softmax and its gradient; over tensor ranks their
+/// softmax, its gradient, exponentials and what both add up to, all in fp32 (PyTorch, torch/distributed/tensor/parallel/loss.py).
 double loss_bytes(const layer_setting&);
 
 /// Parameters of one layer on a device, those of experts apart: they have replicas of their own.
