@@ -231,7 +231,10 @@ result torchtitan_steps() {
       "two rows, of which 8.4 s are published for one rank, and 4.5 s in that of 2: nothing in the "
       "source tells why. Looked at and too small: a kernel call for each rank's block, merged in "
       "fp32 (1.4 % of attention), gradients that travel in fp32 (counted), loading of whole "
-      "sequences by each rank (beside the step), profiling (not before step 96)",
+      "sequences by each rank (beside the step), profiling (not before step 96). PyTorch's own "
+      "test "
+      "left out what those two rows ran, causal, compiled and on more than 2 ranks "
+      "(test/distributed/_tensor/test_attention.py)",
       "the 70B model: the allocator reserves more than is held at once, and 4.3 GiB less where "
       "tensor exchanges are asynchronous, which is two gathered activations. A guess: blocks that "
       "a layer's forward pass leaves are too small for logits in fp32; it is not counted",
