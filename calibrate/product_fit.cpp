@@ -25,9 +25,13 @@ double relative_error(const device_profile& d, const measured_product& p) {
   return product_time(d, p.what, product_type::half).value() / p.time - 1;
 }
 
+double share_of_peak(const device_profile& d, const measured_product& p) {
+  return p.what.operations().value() / p.time / d.peak_half.value();
+}
+
 /// Throws attnsim::input_error: then the product did not run, or the device is another.
 void require_below_peak(const device_profile& d, const measured_product& p) {
-  const double share = p.what.operations().value() / p.time / d.peak_half.value();
+  const double share = share_of_peak(d, p);
   if (share > 1)
     throw input_error("matrix products", fmt::format("{}: {:.2f} of the peak", p.name, share),
                       "expected at most the device's peak");
@@ -67,23 +71,28 @@ void fit_boost(fitting& f) {
            fmt::format("{:.3f} for {:.0f} ms", m.boost, 1e3 * m.boost_time.value()), boosts.size());
 }
 
-}  // namespace
-
-/// The share of the peak with which `tried` is least off, and how far it then is. By steps of 4 %, then of 0.5 %.
+/// The share of the peak with which `tried` is least off, and how far it then is. Sought from half of what a product reached, by steps of
+/// 4 %, then of 0.5 %.
 std::pair<double, double> best_share(device_profile tried,
                                      const std::vector<measured_product>& all) {
   std::pair<double, double> best{0, std::numeric_limits<double>::infinity()};
   const auto look = [&](double share) {
-    tried.matmul.half = share;
+    tried.matmul.half = std::min(share, 1.0);
     const double error = mean_error(tried, all);
-    if (share <= 1 && error < best.second) best = {share, error};
+    if (error < best.second) best = {tried.matmul.half, error};
   };
-  constexpr double least = 0.02, coarse = 1.04, fine = 1.005;
-  for (double share = 1; share > least; share /= coarse) look(share);
+  double reached = 0;
+  for (const auto& p : all) reached = std::max(reached, share_of_peak(tried, p));
+  // Tiles of which products fill little count as much more than they reach.
+  constexpr double below = 2, above = 50, coarse = 1.04, fine = 1.005;
+  const double highest = std::min(coarse, above * reached);
+  for (double share = reached / below; share < highest; share *= coarse) look(share);
   const double around = best.first;
   for (double share = around / coarse; share < around * coarse; share *= fine) look(share);
   return best;
 }
+
+}  // namespace
 
 void fit_products(fitting& f) {
   std::vector<measured_product> all;

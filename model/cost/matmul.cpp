@@ -16,16 +16,8 @@ constexpr double heights[] = {0.5, 1, 1.5, 2}, widths[] = {0.25, 0.375, 0.5, 0.6
 /// Least numbers multiplied for each loaded, over those of the profile's tile, that keep a multiprocessor busy.
 constexpr double fed = 0.6;
 
-flop_rate peak_rate(const device_profile& d, product_type type) {
-  return has_fp8(d, type) ? d.peak_fp8 : d.peak_half;
-}
-
-/// Of operations without end, where in waves and sustained together reach the highest rate; 0 where nothing limits them.
-double sustained_time(const device_profile& d, product_type type) {
-  const double highest = 1 / highest_product_rate(d, type).value();
-  const double peak = 1 / peak_rate(d, type).value();
-  return std::sqrt(std::max(0.0, highest * highest - peak * peak));
-}
+/// Of multiprocessors that have all the card's power, over the one they sustain together.
+constexpr double alone = 1.41421356237;  // sqrt(2): waves and operations count alike
 
 double memory_rate(const device_profile& d) {
   return d.memory_bandwidth.value() * d.memory_efficiency;
@@ -38,13 +30,14 @@ double computing(const device_profile& d, const matrix_product& p, product_type 
   const double waves = std::ceil(tiles / d.multiprocessors);
   const double usual = static_cast<double>(d.matmul.rows) * d.matmul.cols;
   const double loads = (rows + cols) / (d.matmul.rows + d.matmul.cols) * usual;
-  const double one = 2 * d.multiprocessors / peak_rate(d, type).value();
+  const double rate = alone * highest_product_rate(d, type).value();
+  const double one = 2 * d.multiprocessors / rate;
   const double begin = one * usual * d.matmul.depth * (has_fp8(d, type) ? 2 : 1);
   const double wave = one * std::max(rows * cols, fed * loads) * p.inner + begin;
   const double operations = 2 * tiles * rows * cols * p.inner;
   const double results = p.count * p.result_bytes * p.rows * p.cols;
   return std::hypot(d.kernel_launch.value() + begin + waves * wave,
-                    operations * sustained_time(d, type) + results / memory_rate(d));
+                    operations / rate + results / memory_rate(d));
 }
 
 }  // namespace

@@ -2,19 +2,19 @@
 // a time, in waves.
 //
 //   tiles      count x ceil(rows / tile rows) x ceil(cols / tile cols), waves = ceil(tiles / multiprocessors)
-//   a wave     2 x tile rows x tile cols x inner operations, at the device's peak / multiprocessors; and what begins and ends it
+//   a wave     2 x tile rows x tile cols x inner operations, at 1.41 times the highest rate / multiprocessors; what begins and ends it
 //   in waves   launch + (waves + 1) x begin + waves x a wave
-//   sustained  operations of all tiles, at the rate that the power limit leaves; the result, at the memory's rate
+//   sustained  operations of all tiles, at 1.41 times the highest rate; the result, at the memory's rate
 //   computing  sqrt(in waves^2 + sustained^2)
 //   moving     every operand read and the result written once, at the memory's rate
 //   time       max(computing, launch + moving)
 //
-// Computing has both parts since clocks follow power: multiprocessors that wait, for a launch or in a last wave, leave the others a
-// higher clock, so waiting costs long products less than its time. Whole waves of long loops reach `half` or `fp8` of the peak
-// (device.hpp, matmul_profile), which gives the sustained rate. The tile that takes least is taken, of no larger area than the
-// profile's, half to twice as high, a quarter to as wide (cuBLASLt chooses). A small one waits for what it loads: its loop is as long
-// as that of one with 0.6 of what the profile's tile multiplies for each number loaded. `depth`: begin, in numbers of bf16 of
-// the loop of the profile's tile, twice as many of fp8. Chosen with 520 products of H200 known, held to 200 others (docs/trust.md).
+// Whole waves of long loops so reach the highest rate, `half` or `fp8` of the peak (device.hpp, matmul_profile). Others come nearer
+// to it than waves alone tell, since clocks follow power: multiprocessors that wait, for a launch or in a last wave, leave the
+// others a higher clock, up to 1.41 times as high (an H200: 0.71 of its peak). The tile that takes least is taken, of no larger
+// area than the profile's, half to twice as high, a quarter to as wide (cuBLASLt chooses). A small one waits for what it loads: its
+// loop is as long as that of one with 0.6 of what the profile's tile multiplies for each number loaded. `depth`: begin, in numbers
+// of bf16 of the profile's tile's loop, twice as many of fp8. Chosen with 520 products of H200 known, held to others (docs/trust.md).
 #pragma once
 
 #include "model/cluster/device.hpp"

@@ -18,7 +18,9 @@ device_profile round_device() {
   return d;
 }
 
-/// In waves at the peak, and sustained at the rate that makes both together half of it: 1 / 500^2 = 1 / 1000^2 + 1 / 577^2.
+/// Of multiprocessors that have all the power: 1.41 times the 500 TFLOP/s that they sustain.
+const double alone = std::sqrt(2) * 500e12;
+
 TEST(product_time, of_whole_waves_is_operations_over_the_highest_rate) {
   const matrix_product p{1280, 2560, 1000};
   EXPECT_NEAR(product_time(round_device(), p, product_type::half).value(),
@@ -29,27 +31,23 @@ TEST(product_time, of_whole_waves_is_operations_over_the_highest_rate) {
 
 /// 99 tiles of 128 x 256 and one multiprocessor that waits: only what multiplies draws power.
 TEST(product_time, of_part_of_a_wave_waits_at_a_higher_clock) {
-  const double wave = 2.0 * 128 * 256 * 1000 / 10e12;
-  const double sustained = 2.0 * 99 * 128 * 256 * 1000 / 1000e12 * std::sqrt(3);
+  const double tile = 2.0 * 128 * 256 * 1000;
   EXPECT_NEAR(product_time(round_device(), {9 * 128, 11 * 256, 1000}, product_type::half).value(),
-              std::hypot(wave, sustained), 1e-14);
+              std::hypot(100 * tile / alone, 99 * tile / alone), 1e-14);
 }
 
 /// 77 tiles of 128 x 256 would leave multiprocessors waiting for long. 98 of 192 x 128, 3/4 as large, do not.
 TEST(product_time, takes_other_tiles_for_part_of_a_wave) {
-  const double wave = 2.0 * 192 * 128 * 1000 / 10e12;
-  const double sustained = 2.0 * 98 * 192 * 128 * 1000 / 1000e12 * std::sqrt(3);
+  const double tile = 2.0 * 192 * 128 * 1000;
   EXPECT_NEAR(product_time(round_device(), {7 * 192, 14 * 128, 1000}, product_type::half).value(),
-              std::hypot(wave, sustained), 1e-14);
+              std::hypot(100 * tile / alone, 98 * tile / alone), 1e-14);
 }
 
 /// One of 64 x 64 multiplies 32 times what it loads, the profile's 85.3 times: 0.6 x 85.3 / 32 times as long as its operations say.
 TEST(product_time, of_a_small_tile_is_what_it_loads) {
-  auto d = round_device();
-  d.matmul.half = 1;
-  const double operations = 2.0 * 64 * 64 * 1000 / 10e12;
-  EXPECT_NEAR(product_time(d, {640, 640, 1000}, product_type::half).value(),
-              operations * 0.6 * (128.0 * 256 / 384) / 32, 1e-14);
+  const double operations = 2.0 * 640 * 640 * 1000;
+  EXPECT_NEAR(product_time(round_device(), {640, 640, 1000}, product_type::half).value(),
+              operations / alone * std::hypot(0.6 * (128.0 * 256 / 384) / 32, 1), 1e-14);
 }
 
 TEST(time_from_idle, is_shorter_until_clocks_settle) {
@@ -62,22 +60,22 @@ TEST(time_from_idle, is_shorter_until_clocks_settle) {
 /// Of the wave and of the call: twice 500 numbers beside 1000 of the loop, or 1000 beside 1000 of fp8.
 TEST(product_time, of_short_loops_is_their_beginning_and_end_too) {
   auto d = round_device();
-  d.matmul = {.half = 1, .fp8 = 1, .rows = 128, .cols = 256, .depth = 500};
+  d.matmul.depth = 500;
   const matrix_product p{1280, 2560, 1000};
-  EXPECT_NEAR(product_time(d, p, product_type::half).value(), 2 * p.operations().value() / 1000e12,
-              1e-14);
-  EXPECT_NEAR(product_time(d, p, product_type::fp8).value(), 3 * p.operations().value() / 2000e12,
-              1e-14);
+  EXPECT_NEAR(product_time(d, p, product_type::half).value(),
+              p.operations().value() / alone * std::hypot(2, 1), 1e-14);
+  EXPECT_NEAR(product_time(d, p, product_type::fp8).value(),
+              p.operations().value() / (2 * alone) * std::hypot(3, 1), 1e-14);
 }
 
 /// Added to in fp32: 8 bytes a number are read and written, beside its operations.
 TEST(product_time, of_a_sum_in_fp32_writes_more) {
   auto d = round_device();
   d.memory_bandwidth = bandwidth(1e13);
-  d.matmul.half = 1;
   const matrix_product p{1280, 2560, 100000, 1, 8};
+  const double operations = p.operations().value() / alone, results = 8.0 * 1280 * 2560 / 1e13;
   EXPECT_NEAR(product_time(d, p, product_type::half).value(),
-              std::hypot(p.operations().value() / 1000e12, 8.0 * 1280 * 2560 / 1e13), 1e-14);
+              std::hypot(operations, operations + results), 1e-14);
 }
 
 TEST(product_time, of_few_rows_is_the_memory_s) {
