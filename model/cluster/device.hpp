@@ -120,7 +120,7 @@ struct matmul_profile {
   int rows = 128;  ///< of a tile of the result
   int cols = 256;
   double depth =
-      0;  ///< a wave's beginning and end, and a call's, take as long as so much of the tile's loop at the peak
+      0;  ///< what begins and ends a wave, and a call, in numbers of bf16 of the tile's loop (cost/matmul.hpp)
   /// The rate after an idle start over the one that clocks settle at, and for how long: what is above the card's power limit.
   double boost = 1;
   seconds boost_time;
