@@ -153,9 +153,9 @@ void wait_for_host(const placed_schedule& i, prediction_method by, const pass_si
   if (p.host > device) p.bottleneck = {"host", i.on().host.name, 1};
 }
 
-pass_prediction predict_pass(const placed_schedule& i, const memory_use& memory,
-                             prediction_method by, const pass_simulator& simulated) {
-  pass_prediction p{.pass = i.program().pass, .memory = memory};
+pass_prediction predict_pass(const placed_schedule& i, prediction_method by,
+                             const pass_simulator& simulated) {
+  pass_prediction p{.pass = i.program().pass, .memory = {}};
   count_bytes(i, p);
   if (by == prediction_method::analytic) {
     use_estimate(i, p);
@@ -364,9 +364,11 @@ bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
 
 namespace {
 
+enum class asked { times, all };
+
 prediction predict_passes(const attention& a, const strategy& s, int ranks, pass_kind pass,
-                          prediction_method by, const pass_simulator& simulated,
-                          shared_work& work) {
+                          prediction_method by, const pass_simulator& simulated, shared_work& work,
+                          asked what) {
   const auto& c = work.on();
   check(a);
   check(a, pass);
@@ -386,8 +388,8 @@ prediction predict_passes(const attention& a, const strategy& s, int ranks, pass
       p.passes.push_back(*earlier);
     } else {
       const auto known = work.schedule(a, p.chosen, one);
-      p.passes.push_back(
-          predict_pass({placed, p.chosen, known.priced}, known.memory, by, simulated));
+      p.passes.push_back(predict_pass({placed, p.chosen, known.priced}, by, simulated));
+      if (what == asked::all) p.passes.back().memory = known.memory();
     }
     add(p, p.passes.back());
   }
@@ -417,7 +419,7 @@ pass_simulator plain_simulator() {
 
 prediction predict_times(const attention& a, const strategy& s, int ranks, pass_kind pass,
                          prediction_method by, shared_work& work) {
-  return predict_passes(a, s, ranks, pass, by, plain_simulator(), work);
+  return predict_passes(a, s, ranks, pass, by, plain_simulator(), work, asked::times);
 }
 
 prediction predict(const attention& a, const strategy& s, int ranks, pass_kind pass,
@@ -427,7 +429,7 @@ prediction predict(const attention& a, const strategy& s, int ranks, pass_kind p
 
 prediction predict(const attention& a, const strategy& s, int ranks, pass_kind pass,
                    prediction_method by, const pass_simulator& simulated, shared_work& work) {
-  auto p = predict_passes(a, s, ranks, pass, by, simulated, work);
+  auto p = predict_passes(a, s, ranks, pass, by, simulated, work, asked::all);
   complete(p, work, work.limits(a));
   return p;
 }
@@ -435,7 +437,7 @@ prediction predict(const attention& a, const strategy& s, int ranks, pass_kind p
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, prediction_method by, known_limits& limits) {
   shared_work work(c);
-  auto p = predict_passes(a, s, ranks, pass, by, plain_simulator(), work);
+  auto p = predict_passes(a, s, ranks, pass, by, plain_simulator(), work, asked::all);
   complete(p, work, limits);
   return p;
 }

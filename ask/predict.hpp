@@ -97,7 +97,7 @@ prediction predict(const attention&, const strategy& s, int ranks, pass_kind pas
                    prediction_method by, shared_work&);
 prediction predict(const attention&, const strategy& s, int ranks, pass_kind pass,
                    prediction_method by, const pass_simulator&, shared_work&);
-/// The same without limit, rate, memory's verdict and warnings: what choosing among strategies takes.
+/// The same without limit, rate, memory and warnings: what choosing among strategies takes.
 prediction predict_times(const attention&, const strategy& s, int ranks, pass_kind pass,
                          prediction_method by, shared_work&);
 

@@ -172,30 +172,40 @@ class refinement {
   std::vector<colour> links_;  ///< 0: unused
 };
 
-/// Numbers colours in order of their first member.
+/// Numbers colours in order of their first member, or every member by itself.
 struct numbering {
   std::vector<int> class_of;
   std::vector<int> first_of;
 
-  explicit numbering(const std::vector<colour>& colours, bool skip_zero = false) {
+  numbering(const std::vector<colour>& colours, bool merge, bool skip_zero = false) {
     std::unordered_map<colour, int> number;
+    class_of.reserve(colours.size());
     for (std::size_t i = 0; i < colours.size(); ++i) {
       if (skip_zero && colours[i] == 0) {
         class_of.push_back(-1);
         continue;
       }
-      const auto [where, is_new] =
-          number.try_emplace(colours[i], static_cast<int>(first_of.size()));
-      if (is_new) first_of.push_back(static_cast<int>(i));
-      class_of.push_back(where->second);
+      const auto next = static_cast<int>(first_of.size());
+      const int found = merge ? number.try_emplace(colours[i], next).first->second : next;
+      if (found == next) first_of.push_back(static_cast<int>(i));
+      class_of.push_back(found);
     }
   }
 };
 
-std::vector<colour> counting(std::size_t n) {
-  std::vector<colour> result(n);
-  for (std::size_t i = 0; i < n; ++i) result[i] = i + 1;
-  return result;
+/// Makes one use of those of a link, in their order; ascending by link.
+void add_up(std::vector<link_use>& uses) {
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const auto& a, const auto& b) { return a.link < b.link; });
+  std::size_t last = 0;
+  for (std::size_t n = 1; n < uses.size(); ++n) {
+    if (uses[n].link == uses[last].link) {
+      uses[last].weight += uses[n].weight;
+    } else {
+      uses[++last] = uses[n];
+    }
+  }
+  if (!uses.empty()) uses.resize(last + 1);
 }
 
 /// The weights that each class of flows puts on one link of each class.
@@ -206,23 +216,16 @@ void sum_uses(const placed_schedule& i, symmetry& s) {
     auto& uses = s.uses[static_cast<std::size_t>(p)];
     const auto& classes = s.flow_class[static_cast<std::size_t>(p)];
     uses.resize(s.flow_of_class[static_cast<std::size_t>(p)].size());
-    std::vector<std::unordered_map<int, double>> weights(uses.size());
     for (int f = 0; f < t.flows(p); ++f) {
       const auto form = t.form(p, f);
+      auto& of_class = uses[static_cast<std::size_t>(classes[static_cast<std::size_t>(f)])];
       for (const auto& use : form.uses) {
         const int c = s.link_class[use.link];
-        if (s.link_of_class[static_cast<std::size_t>(c)] == use.link) {
-          weights[static_cast<std::size_t>(classes[static_cast<std::size_t>(f)])][c] +=
-              use.weight * form.share;
-        }
+        if (s.link_of_class[static_cast<std::size_t>(c)] == use.link)
+          of_class.push_back({static_cast<std::uint32_t>(c), use.weight * form.share});
       }
     }
-    for (std::size_t c = 0; c < uses.size(); ++c) {
-      for (const auto& [link, weight] : weights[c])
-        uses[c].push_back({static_cast<std::uint32_t>(link), weight});
-      std::sort(uses[c].begin(), uses[c].end(),
-                [](const auto& a, const auto& b) { return a.link < b.link; });
-    }
+    for (auto& of_class : uses) add_up(of_class);
   }
 }
 
@@ -231,25 +234,17 @@ void sum_uses(const placed_schedule& i, symmetry& s) {
 symmetry find_symmetry(const placed_schedule& i, bool merge) {
   refinement colours(i);
   const bool use = merge && colours.settle();
-  const auto pick = [&](const std::vector<colour>& found) {
-    return use ? found : counting(found.size());
-  };
 
   symmetry s;
-  const numbering ranks(pick(colours.ranks()));
+  const numbering ranks(colours.ranks(), use);
   s.rank_class = ranks.class_of;
   s.rank_of_class = ranks.first_of;
   for (int p = 0; p < i.communication().patterns(); ++p) {
-    const numbering flows(pick(colours.flows(static_cast<std::size_t>(p))));
+    const numbering flows(colours.flows(static_cast<std::size_t>(p)), use);
     s.flow_class.push_back(flows.class_of);
     s.flow_of_class.push_back(flows.first_of);
   }
-  auto link_colours = colours.links();
-  if (!use) {
-    for (std::size_t l = 0; l < link_colours.size(); ++l)
-      link_colours[l] = link_colours[l] == 0 ? 0 : l + 1;
-  }
-  const numbering links(link_colours, true);
+  const numbering links(colours.links(), use, true);
   s.link_class = links.class_of;
   s.link_of_class.assign(links.first_of.begin(), links.first_of.end());
   s.links_in_class.assign(links.first_of.size(), 0);

@@ -5,14 +5,37 @@
 namespace attnsim {
 namespace {
 
-joined_links join_classes(const placed_schedule& i, const symmetry& s) {
+joined_links join_classes(const placed_schedule& i, const symmetry& s,
+                          const std::vector<bool>& used_patterns) {
   std::vector<double> capacities;
   for (const auto id : s.link_of_class) {
     capacities.push_back(i.on().network.links()[id].capacity.value());
   }
   std::vector<std::vector<link_use>> routes;
-  for (const auto& pattern : s.uses) routes.insert(routes.end(), pattern.begin(), pattern.end());
+  for (std::size_t p = 0; p < s.uses.size(); ++p) {
+    if (used_patterns[p]) routes.insert(routes.end(), s.uses[p].begin(), s.uses[p].end());
+  }
   return join_links(capacities, routes);
+}
+
+/// Those that have messages before the last ones (last_messages.hpp).
+std::vector<bool> used_lanes(const stream_programs& programs) {
+  std::vector<bool> used(programs.lanes.size());
+  for (const auto& stream : programs.streams) {
+    for (const auto& op : stream) {
+      if (op.lane >= 0) used[static_cast<std::size_t>(op.lane)] = true;
+    }
+  }
+  return used;
+}
+
+std::vector<bool> used_patterns(const placed_schedule& i, const stream_programs& programs) {
+  const auto lanes = used_lanes(programs);
+  std::vector<bool> used(static_cast<std::size_t>(i.communication().patterns()));
+  for (std::size_t l = 0; l < lanes.size(); ++l) {
+    if (lanes[l]) used[static_cast<std::size_t>(programs.lanes[l].pattern)] = true;
+  }
+  return used;
 }
 
 }  // namespace
@@ -22,10 +45,13 @@ traffic::traffic(const placed_schedule& i, const symmetry& s, const stream_progr
     : placed_(i),
       symmetry_(s),
       rank_classes_(s.rank_of_class.size()),
-      links_(join_classes(i, s)),
+      links_(join_classes(i, s, used_patterns(i, programs))),
       network_(links_.capacities) {
-  add_routes();
-  for (const lane& l : programs.lanes) add_lane(l);
+  add_routes(used_patterns(i, programs));
+  const auto used = used_lanes(programs);
+  for (std::size_t l = 0; l < used.size(); ++l) {
+    used[l] ? add_lane(programs.lanes[l]) : ends_.resize(ends_.size() + rank_classes_);
+  }
   events_.resize(flows_.size() + routes_.size());
   if (record) {
     for (link_id l = 0; l < links_.capacities.size(); ++l) network_.record(l);
@@ -34,16 +60,16 @@ traffic::traffic(const placed_schedule& i, const symmetry& s, const stream_progr
   }
 }
 
-void traffic::add_routes() {
+void traffic::add_routes(const std::vector<bool>& used_patterns) {
   for (const auto& uses : links_.routes) {
     double rate = unlimited;
     for (const auto& use : uses) rate = std::min(rate, links_.capacities[use.link] / use.weight);
     routes_.push_back({.path = network_.add_path(uses), .alone = private_route(rate)});
   }
   std::uint32_t first = 0;
-  for (const auto& pattern : symmetry_.uses) {
+  for (std::size_t p = 0; p < symmetry_.uses.size(); ++p) {
     first_route_.push_back(first);
-    first += static_cast<std::uint32_t>(pattern.size());
+    if (used_patterns[p]) first += static_cast<std::uint32_t>(symmetry_.uses[p].size());
   }
 }
 

@@ -78,7 +78,7 @@ class traffic {
     private_route alone;
   };
 
-  void add_routes();
+  void add_routes(const std::vector<bool>& used_patterns);
   void add_lane(const lane&);
   void add_flow(const lane&, std::size_t flow_class);
   void find_private_routes();
@@ -94,7 +94,7 @@ class traffic {
   joined_links links_;  // of the classes of links
   flow_network network_;
   std::vector<route> routes_;
-  std::vector<std::uint32_t> first_route_;  // by pattern
+  std::vector<std::uint32_t> first_route_;  // by pattern, of those with messages
   std::vector<flow> flows_;
   std::vector<std::uint32_t> members_;
   std::vector<ends> ends_;  // by lane, rank class

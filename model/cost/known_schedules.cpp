@@ -19,8 +19,7 @@ known_schedule known_schedules::of(const device& on, const attention& a, strateg
     return alike->known;
   }
   auto priced = std::make_shared<const priced_schedule>(*on, a, s, std::move(program));
-  const auto memory = peak_memory(priced->work());
-  entries_.push_front({on, a, std::move(s), pass, {std::move(priced), memory}});
+  entries_.push_front({on, a, std::move(s), pass, known_schedule(std::move(priced))});
   places_ += entries_.front().places();
   for (; places_ > most_places && entries_.size() > 1; entries_.pop_back())
     places_ -= entries_.back().places();

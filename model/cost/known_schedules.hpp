@@ -4,6 +4,8 @@
 
 #include <list>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "model/cost/memory.hpp"
 #include "model/cost/priced_schedule.hpp"
@@ -13,7 +15,18 @@ namespace attnsim {
 /// A schedule and what follows from it alone.
 struct known_schedule {
   std::shared_ptr<const priced_schedule> priced;
-  memory_use memory;
+
+  explicit known_schedule(std::shared_ptr<const priced_schedule> p) : priced(std::move(p)) {}
+
+  /// Worked out when first asked for: nobody asks where schedules are only compared, and some layouts of tokens take long.
+  const memory_use& memory() const {
+    if (!*memory_) *memory_ = peak_memory(priced->work());
+    return **memory_;
+  }
+
+ private:
+  std::shared_ptr<std::optional<memory_use>> memory_ =
+      std::make_shared<std::optional<memory_use>>();
 };
 
 /// Not for several threads at once.
