@@ -4,6 +4,8 @@
 //
 // `Surroundings` has
 //   picoseconds now() const
+//   seconds local_time(const stream_operation&) const            of one that stays on the rank's device
+//   double parts(const stream_operation&) const                 of a kernel (model/cost/local.hpp)
 //   void wait(std::uint32_t stream, picoseconds until)          calls end_wait(stream) then; a later call replaces an earlier one
 //   int arrive(const stream_operation&, std::uint32_t stream)   the rank takes part in so many flows: end_flow(stream) for each
 //   void finished(const stream_operation&, const stream_state&) an operation is over
@@ -67,9 +69,9 @@ template <typename Surroundings>
 class rank_run {
  public:
   /// References are kept. `launched`: by operation; empty: long before.
-  rank_run(const rank_rules& rules, const launch_list& launched, int rank, rank_state& state,
+  rank_run(const rank_rules& rules, const launch_list& launched, rank_state& state,
            Surroundings& around)
-      : rules_(rules), launched_(launched), rank_(rank), state_(state), around_(around) {}
+      : rules_(rules), launched_(launched), state_(state), around_(around) {}
 
   /// Starts what can start, in launch order: of two operations that become ready together the first launched gets the device
   /// first.
@@ -146,7 +148,7 @@ class rank_run {
   /// When it begins at the earliest: after its gap, and launched.
   picoseconds earliest(const stream_operation& op) const {
     const auto takes_time = [&] {
-      return op.lane >= 0 || rules_.placed.local_time(op.operation, rank_).value() > 0;
+      return op.lane >= 0 || around_.local_time(op).value() > 0;
     };
     const auto now = around_.now();
     return std::max(launch_of(op), op.gap > 0 && takes_time() ? later(now, op.gap) : now);
@@ -176,11 +178,10 @@ class rank_run {
 
   void start_local(std::uint32_t s, const stream_operation& op) {
     const auto now = around_.now();
-    const double time = rules_.placed.local_time(op.operation, rank_).value();
+    const double time = around_.local_time(op).value();
     if (time == 0) return finish(s);
     if (!op.kernel) return around_.wait(s, later(now, to_picoseconds(time)));
-    const double parts = rules_.placed.costs().parts(op.operation, rank_);
-    state_.kernel.begin(now, op.operation, sustained(time), parts, slowdown());
+    state_.kernel.begin(now, op.operation, sustained(time), around_.parts(op), slowdown());
     around_.wait(s, state_.kernel.end());
   }
 
@@ -240,7 +241,6 @@ class rank_run {
 
   const rank_rules& rules_;
   const launch_list& launched_;
-  int rank_;
   rank_state& state_;
   Surroundings& around_;
 };

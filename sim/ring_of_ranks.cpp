@@ -36,6 +36,11 @@ struct arrival {
   bool open() const { return sends || receives; }
 };
 
+/// How many there are of what each rank has most_streams and most_lanes of.
+struct in_use {
+  std::size_t streams = 0, lanes = 0;
+};
+
 struct ring_rank {
   rank_state state;
   std::array<picoseconds, most_streams> due{};  ///< by stream: what it waits for
@@ -44,9 +49,9 @@ struct ring_rank {
   picoseconds quiet = 0;  ///< it arrives nowhere else before
 
   void delay(picoseconds by);
-  bool follows(const ring_rank& other, picoseconds by) const;
+  bool follows(const ring_rank& other, picoseconds by, const in_use&) const;
   /// The same of what its neighbours see of it.
-  bool seems_to_follow(const ring_rank& other, picoseconds by) const;
+  bool seems_to_follow(const ring_rank& other, picoseconds by, const in_use&) const;
 };
 
 /// The flows of one pattern from a rank to its neighbour.
@@ -64,7 +69,7 @@ struct ring_link {
   std::array<flow, most_lanes> flows{};  ///< by lane
 
   void delay(picoseconds by);
-  bool follows(const ring_link& other, picoseconds by) const;
+  bool follows(const ring_link& other, picoseconds by, const in_use&) const;
 };
 
 void ring_rank::delay(picoseconds by) {
@@ -77,22 +82,22 @@ void ring_rank::delay(picoseconds by) {
   quiet = moved_by(quiet, by);
 }
 
-bool ring_rank::follows(const ring_rank& other, picoseconds by) const {
+bool ring_rank::follows(const ring_rank& other, picoseconds by, const in_use& n) const {
   if (now != other.now + by || state.end != other.state.end + by) return false;
-  for (std::size_t s = 0; s < due.size(); ++s) {
+  for (std::size_t s = 0; s < n.streams; ++s) {
     const auto &a = state.streams[s], &b = other.state.streams[s];
     if (a.completed != b.completed || a.busy != b.busy || a.flows_pending != b.flows_pending)
       return false;
     if (a.busy && a.started != b.started + by) return false;
     if (!attnsim::follows(due[s], other.due[s], by)) return false;
   }
-  return seems_to_follow(other, by) && state.communicating == other.state.communicating &&
+  return seems_to_follow(other, by, n) && state.communicating == other.state.communicating &&
          state.kernel.follows(other.state.kernel, by);
 }
 
-bool ring_rank::seems_to_follow(const ring_rank& other, picoseconds by) const {
+bool ring_rank::seems_to_follow(const ring_rank& other, picoseconds by, const in_use& n) const {
   if (!attnsim::follows(quiet, other.quiet, by)) return false;
-  for (std::size_t l = 0; l < arrivals.size(); ++l) {
+  for (std::size_t l = 0; l < n.lanes; ++l) {
     const auto &a = arrivals[l], &b = other.arrivals[l];
     if (a.count != b.count || a.sends != b.sends || a.receives != b.receives) return false;
     if (a.open() && (a.time != b.time + by || a.bytes != b.bytes)) return false;
@@ -109,8 +114,8 @@ void ring_link::delay(picoseconds by) {
   }
 }
 
-bool ring_link::follows(const ring_link& other, picoseconds by) const {
-  for (std::size_t l = 0; l < flows.size(); ++l) {
+bool ring_link::follows(const ring_link& other, picoseconds by, const in_use& n) const {
+  for (std::size_t l = 0; l < n.lanes; ++l) {
     const auto &a = flows[l], &b = other.flows[l];
     if (a.ended != b.ended || a.moves != b.moves) return false;
     if (a.ended > 0 && a.end != b.end + by) return false;
@@ -133,14 +138,14 @@ struct cell {
     }
   }
   picoseconds clock() const { return ranks.front().now; }
-  bool follows(const cell& other) const {
+  bool follows(const cell& other, const in_use& n) const {
     const auto by = clock() - other.clock();
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      if (!ranks[r].follows(other.ranks[r], by)) return false;
+      if (!ranks[r].follows(other.ranks[r], by, n)) return false;
     }
     for (std::size_t p = 0; p < links.size(); ++p) {
       for (std::size_t r = 0; r < ranks.size(); ++r) {
-        if (!links[p][r].follows(other.links[p][r], by)) return false;
+        if (!links[p][r].follows(other.links[p][r], by, n)) return false;
       }
     }
     return true;
@@ -253,6 +258,12 @@ struct row_place {
   std::size_t block, row;
 };
 
+/// Of an operation on a rank, at full speed.
+struct local_cost {
+  seconds time;
+  double parts = 0;
+};
+
 class ring_run {
  public:
   ring_run(const placed_schedule& i, const simulation_options& options,
@@ -261,6 +272,7 @@ class ring_run {
         options_(options),
         ring_(std::move(ring)),
         programs_(programs),
+        in_use_{programs.streams.size(), programs.lanes.size()},
         rules_{i, programs_, {}},
         compute_(static_cast<std::size_t>((ring_.blocks() + 1) * (ring_.block + 1) * ring_.period)),
         wanted_(static_cast<std::size_t>(ring_.ranks) * i.program().program.size()) {
@@ -271,6 +283,10 @@ class ring_run {
     for (const auto& op : programs_.streams.front()) {
       const bool varies = op.kernel && !i.same_on_all_ranks();
       changes_.push_back(varies ? variant_changes(i, op.operation) : std::vector<int>());
+      std::sort(changes_.back().begin(), changes_.back().end());
+      auto& costs = costs_.emplace_back();
+      costs.push_back(cost_of(op, 0));
+      for (const int rank : changes_.back()) costs.push_back(cost_of(op, rank));
     }
     for (int b = 0; b < ring_.blocks(); ++b) {
       auto& block =
@@ -383,7 +399,7 @@ class ring_run {
     const auto kind = [&](const row_of_cells& r) {
       return ring_.kind_of_cell[static_cast<std::size_t>(r.first)];
     };
-    return kind(a) == kind(b) && b.state.follows(a.state);
+    return kind(a) == kind(b) && b.state.follows(a.state, in_use_);
   }
 
   /// All of a block's rows, as much later.
@@ -444,14 +460,14 @@ class ring_run {
                    int direction) const {
     const auto& state = c.row->state;
     by -= c.by;
-    if (!state.ranks[place].seems_to_follow(row.state.ranks[place], by)) return false;
+    if (!state.ranks[place].seems_to_follow(row.state.ranks[place], by, in_use_)) return false;
     for (std::size_t p = 0; p < ring_.direction.size(); ++p) {
       if (ring_.direction[p] != direction) continue;
       const auto hop = [&](int cell) -> const ring_hop& {
         return ring_.hops[p][static_cast<std::size_t>(cell * ring_.period) + place];
       };
       if (!(hop(c.number) == hop(row.first))) return false;
-      if (!state.links[p][place].follows(row.state.links[p][place], by)) return false;
+      if (!state.links[p][place].follows(row.state.links[p][place], by, in_use_)) return false;
     }
     return true;
   }
@@ -657,10 +673,13 @@ class ring_run {
     ring_run& all;
     const row_of_blocks& block;
     const row_of_cells& row;
-    int place;  ///< in a cell
+    int place;   ///< in a cell
+    int number;  ///< of the rank
     ring_rank& rank;
 
     picoseconds now() const { return rank.now; }
+    seconds local_time(const stream_operation& op) const { return all.local_time(op, *this); }
+    double parts(const stream_operation&) const { return all.cost(*this).parts; }
     void wait(std::uint32_t s, picoseconds until) { rank.due[s] = until; }
     int arrive(const stream_operation& op, std::uint32_t) {
       auto& a = rank.arrivals[static_cast<std::size_t>(op.lane)];
@@ -674,7 +693,30 @@ class ring_run {
   };
 
   surroundings around(const row_of_blocks& block, row_of_cells& row, int place) {
-    return {*this, block, row, place, row.state.ranks[static_cast<std::size_t>(place)]};
+    return {*this, block, row, place, row.first * ring_.period + place,
+            row.state.ranks[static_cast<std::size_t>(place)]};
+  }
+
+  local_cost cost_of(const stream_operation& op, int rank) const {
+    return {placed_.costs().time(op.operation, rank),
+            op.kernel ? placed_.costs().parts(op.operation, rank) : 0};
+  }
+
+  /// Of the operation of the compute stream that comes next on a rank.
+  const local_cost& cost(const surroundings& seen) const {
+    const auto n = seen.rank.state.streams.front().completed;
+    const auto& changes = changes_[n];
+    std::size_t part = 0;
+    while (part < changes.size() && changes[part] <= seen.number) ++part;
+    return costs_[n][part];
+  }
+
+  seconds local_time(const stream_operation& op, const surroundings& seen) const {
+    const auto n = seen.rank.state.streams.front().completed;
+    const auto& compute = programs_.streams.front();
+    const bool computes = n < compute.size() && compute[n].operation == op.operation;
+    return computes ? cost(seen).time / placed_.speed_of(seen.number)
+                    : placed_.local_time(op.operation, seen.number);
   }
 
   /// An interval of the row's first rank at a place, where the watched rank is among those that it stands for.
@@ -692,9 +734,7 @@ class ring_run {
   void start(const row_of_blocks& block, row_of_cells& row) {
     for (int i = 0; i < ring_.period; ++i) {
       auto seen = around(block, row, i);
-      rank_run<surroundings>(rules_, no_launches_, row.first * ring_.period + i, seen.rank.state,
-                             seen)
-          .start_ready();
+      rank_run<surroundings>(rules_, no_launches_, seen.rank.state, seen).start_ready();
       count_compute(block, row, i);
     }
   }
@@ -757,12 +797,11 @@ class ring_run {
     auto& row = row_at(n);
     auto seen = around(blocks_[n.block], row, i);
     auto& rank = seen.rank;
-    rank_run<surroundings> run(rules_, no_launches_, row.first * ring_.period + i, rank.state,
-                               seen);
+    rank_run<surroundings> run(rules_, no_launches_, rank.state, seen);
     picoseconds quiet = never;
     while (true) {
       auto time = never, horizon = never;
-      for (const auto due : rank.due) time = std::min(time, due);
+      for (std::size_t s = 0; s < in_use_.streams; ++s) time = std::min(time, rank.due[s]);
       for (std::size_t l = 0; l < lanes(); ++l) {
         const auto& a = rank.arrivals[l];
         for (const bool received : {false, true}) {
@@ -814,12 +853,14 @@ class ring_run {
   const simulation_options& options_;
   ring_layout ring_;
   const stream_programs& programs_;
+  in_use in_use_;
   rank_rules rules_;
   launch_list no_launches_;
   std::vector<std::vector<lookahead>> lookaheads_;  ///< by pattern, sender
   std::vector<row_of_blocks> blocks_;
   std::vector<cut_ends> cuts_;             ///< by row
   std::vector<std::vector<int>> changes_;  ///< by operation of the compute stream: variant_changes
+  std::vector<std::vector<local_cost>> costs_;  ///< the same, of the first rank and from each change on
   std::vector<picoseconds>
       compute_;                ///< by block, cell and rank, with one more of each: differences
   std::uint32_t ceiling_ = 0;  ///< operations of the compute stream

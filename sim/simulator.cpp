@@ -133,6 +133,12 @@ class simulation {
     std::uint32_t r;
 
     picoseconds now() const { return all.now_; }
+    seconds local_time(const stream_operation& op) const {
+      return all.placed_.local_time(op.operation, all.rank_of(r));
+    }
+    double parts(const stream_operation& op) const {
+      return all.placed_.costs().parts(op.operation, all.rank_of(r));
+    }
     void wait(std::uint32_t s, picoseconds until) {
       all.events_.set(all.event_of(r, s), {until, s});
     }
@@ -143,7 +149,7 @@ class simulation {
   template <typename Action>
   void with_rank(std::uint32_t r, Action action) {
     surroundings around{*this, r};
-    action(rank_run<surroundings>(rules_, launched_[r], rank_of(r), ranks_[r], around));
+    action(rank_run<surroundings>(rules_, launched_[r], ranks_[r], around));
   }
 
   /// Starts what can start, until nothing of zero duration is left.
