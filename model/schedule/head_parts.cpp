@@ -147,8 +147,9 @@ class parted {
 
 }  // namespace
 
-schedule in_head_parts(const schedule& one, int parts) {
-  return parts == 1 ? one : parted(one, parts).write();
+schedule in_head_parts(schedule one, int parts) {
+  if (parts == 1) return one;
+  return parted(one, parts).write();
 }
 
 }  // namespace attnsim

@@ -20,6 +20,6 @@
 namespace attnsim {
 
 /// The same for one part. Throws std::invalid_argument when the streams are more than a schedule may have (8).
-schedule in_head_parts(const schedule&, int parts);
+schedule in_head_parts(schedule, int parts);
 
 }  // namespace attnsim

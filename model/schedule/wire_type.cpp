@@ -108,7 +108,8 @@ class casting {
 
 schedule with_wire_type(schedule s, const attention& a) {
   const bool may_differ = wire_of(a) != a.dtype || a.latent_rank > 0;
-  return may_differ ? casting(std::move(s), a).run() : s;
+  if (!may_differ) return s;
+  return casting(std::move(s), a).run();
 }
 
 }  // namespace attnsim

@@ -124,7 +124,8 @@ class exchange {
 }  // namespace
 
 schedule with_head_exchange(schedule inner, int degree) {
-  return degree == 1 ? inner : exchange(std::move(inner), degree).write();
+  if (degree == 1) return inner;
+  return exchange(std::move(inner), degree).write();
 }
 
 schedule with_tensor_parallelism(schedule s, int degree) {

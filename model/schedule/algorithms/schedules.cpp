@@ -296,12 +296,12 @@ schedule make_schedule(const strategy& s, const attention& a, pass_kind pass) {
   program.whole_queries = find_algorithm(s.schedule).whole_queries;
   program =
       with_tensor_parallelism(with_head_exchange(std::move(program), s.ulysses), s.tensor_parallel);
-  program = in_head_parts(program, s.parts);
+  program = in_head_parts(std::move(program), s.parts);
   program = with_framework_copies(std::move(program), s.copies, a);
   if (a.latent) program = with_values_in_keys(std::move(program));
   program = with_wire_type(std::move(program), a);
-  return s.launch == launch_order::compute_first ? launched_compute_first(std::move(program))
-                                                 : program;
+  if (s.launch == launch_order::compute_first) return launched_compute_first(std::move(program));
+  return program;
 }
 
 }  // namespace attnsim
