@@ -1,18 +1,37 @@
 #include "sim/joined_links.hpp"
 
 #include <algorithm>
-#include <map>
+#include <boost/container_hash/hash.hpp>
+#include <unordered_map>
+#include <utility>
 
 namespace attnsim {
+namespace {
+
+/// Routes that cross a link, each with its weight.
+using crossing_routes = std::vector<std::pair<std::size_t, double>>;
+
+struct hash_of_routes {
+  std::size_t operator()(const crossing_routes& routes) const {
+    std::size_t hash = routes.size();
+    for (const auto& [route, weight] : routes) {
+      boost::hash_combine(hash, route);
+      boost::hash_combine(hash, weight);
+    }
+    return hash;
+  }
+};
+
+}  // namespace
 
 joined_links join_links(const std::vector<double>& capacities,
                         std::span<const std::vector<link_use>> routes) {
-  std::vector<std::vector<std::pair<std::size_t, double>>> crossed_by(capacities.size());
+  std::vector<crossing_routes> crossed_by(capacities.size());
   for (std::size_t r = 0; r < routes.size(); ++r) {
     for (const auto& use : routes[r]) crossed_by[use.link].emplace_back(r, use.weight);
   }
   joined_links result;
-  std::map<std::vector<std::pair<std::size_t, double>>, link_id> known;
+  std::unordered_map<crossing_routes, link_id, hash_of_routes> known;
   std::vector<bool> is_first;
   for (link_id l = 0; l < capacities.size(); ++l) {
     const auto next = static_cast<link_id>(result.capacities.size());

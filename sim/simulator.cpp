@@ -254,6 +254,7 @@ class simulation {
   timeline result() {
     timeline t;
     t.class_of = symmetry_.rank_class;
+    t.ranks.reserve(ranks_.size());
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
       auto& rank = ranks_[r];
       t.ranks.push_back({.rank = rank_of(r),
@@ -288,6 +289,8 @@ class simulation {
     std::stable_sort(classes.begin(), classes.end(),
                      [&](auto a, auto b) { return utilisation[a] > utilisation[b]; });
     std::vector<int> place(classes.size());
+    t.links.reserve(classes.size());
+    t.load_of.reserve(symmetry_.link_class.size());
     for (const auto l : classes) {
       place[l] = static_cast<int>(t.links.size());
       t.links.push_back({.link = symmetry_.link_of_class[l],

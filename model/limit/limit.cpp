@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <queue>
 #include <span>
 
@@ -126,8 +127,13 @@ double least_time(divided_heads d, const std::vector<double>& shares, double byt
 
 /// The links' latencies on the shortest way from the first device to the one furthest from it.
 double furthest(const network& net, const std::vector<int>& devices) {
-  std::vector<std::vector<std::pair<vertex_id, double>>> out(net.vertices().size());
-  for (const auto& l : net.links()) out[l.from].emplace_back(l.to, l.latency.value());
+  const auto links = net.links();
+  std::vector<std::size_t> end(net.vertices().size());  // of the vertex's links in `out`
+  for (const auto& l : links) ++end[l.from];
+  std::partial_sum(end.begin(), end.end(), end.begin());
+  auto begin = end;
+  std::vector<link_id> out(links.size());
+  for (link_id l = 0; l < links.size(); ++l) out[--begin[links[l].from]] = l;
   std::vector<double> known(net.vertices().size(), std::numeric_limits<double>::infinity());
   using arrival = std::pair<double, vertex_id>;
   std::priority_queue<arrival, std::vector<arrival>, std::greater<>> next;
@@ -137,7 +143,11 @@ double furthest(const network& net, const std::vector<int>& devices) {
     next.pop();
     if (time >= known[v]) continue;
     known[v] = time;
-    for (const auto& [to, latency] : out[v]) next.emplace(time + latency, to);
+    for (auto l = begin[v]; l < end[v]; ++l) {
+      const auto& link = links[out[l]];
+      if (const double then = time + link.latency.value(); then < known[link.to])
+        next.emplace(then, link.to);
+    }
   }
   double most = 0;
   for (const int d : devices) most = std::max(most, known[net.device(d)]);
