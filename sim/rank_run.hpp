@@ -147,9 +147,7 @@ class rank_run {
 
   /// When it begins at the earliest: after its gap, and launched.
   picoseconds earliest(const stream_operation& op) const {
-    const auto takes_time = [&] {
-      return op.lane >= 0 || around_.local_time(op).value() > 0;
-    };
+    const auto takes_time = [&] { return op.lane >= 0 || around_.local_time(op).value() > 0; };
     const auto now = around_.now();
     return std::max(launch_of(op), op.gap > 0 && takes_time() ? later(now, op.gap) : now);
   }

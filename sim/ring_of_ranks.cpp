@@ -693,7 +693,11 @@ class ring_run {
   };
 
   surroundings around(const row_of_blocks& block, row_of_cells& row, int place) {
-    return {*this, block, row, place, row.first * ring_.period + place,
+    return {*this,
+            block,
+            row,
+            place,
+            row.first * ring_.period + place,
             row.state.ranks[static_cast<std::size_t>(place)]};
   }
 
@@ -860,7 +864,8 @@ class ring_run {
   std::vector<row_of_blocks> blocks_;
   std::vector<cut_ends> cuts_;             ///< by row
   std::vector<std::vector<int>> changes_;  ///< by operation of the compute stream: variant_changes
-  std::vector<std::vector<local_cost>> costs_;  ///< the same, of the first rank and from each change on
+  std::vector<std::vector<local_cost>>
+      costs_;  ///< the same, of the first rank and from each change on
   std::vector<picoseconds>
       compute_;                ///< by block, cell and rank, with one more of each: differences
   std::uint32_t ceiling_ = 0;  ///< operations of the compute stream
