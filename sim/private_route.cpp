@@ -11,6 +11,14 @@ void private_route::start(picoseconds now, flow_tag tag, double bytes) {
 }
 
 void private_route::complete(picoseconds now, std::vector<flow_tag>& done) {
+  if (flows_.size() == 1) {  // as mostly: it is the one that ends
+    done.push_back(flows_.front().tag);
+    moved_ += flows_.front().bytes;
+    flows_.clear();
+    since_ = now;
+    next_ = never;
+    return;
+  }
   const auto first = done.size();
   for (const flow& f : flows_) {
     if (end(f) > now) continue;
@@ -27,8 +35,10 @@ void private_route::complete(picoseconds now, std::vector<flow_tag>& done) {
 }
 
 void private_route::advance(picoseconds now) {
-  const double moved = to_seconds(now - since_) * rate_each();
-  for (flow& f : flows_) f.left = std::max(0.0, f.left - moved);
+  if (!flows_.empty()) {
+    const double moved = to_seconds(now - since_) * rate_each();
+    for (flow& f : flows_) f.left = std::max(0.0, f.left - moved);
+  }
   since_ = now;
 }
 

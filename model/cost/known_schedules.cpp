@@ -45,8 +45,7 @@ auto known_schedules::find(const device& on, const attention& a, const strategy&
 
 std::size_t known_schedules::entry::places() const {
   const auto& program = known.priced->program();
-  constexpr int most = 32;  // of more ranks costs are kept by kind
-  return program.program.size() * static_cast<std::size_t>(std::min(program.grid.ranks(), most));
+  return program.program.size() * static_cast<std::size_t>(program.grid.ranks());
 }
 
 }  // namespace attnsim

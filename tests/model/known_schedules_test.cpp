@@ -27,7 +27,7 @@ TEST(known_schedules, are_made_once_wherever_their_ranks_are) {
   s.placement = "rails";
   const auto again = all.of(h100, layer, s, pass_kind::forward);
   EXPECT_EQ(again.priced, first.priced);
-  EXPECT_EQ(again.memory.peak, peak_memory(first.priced->work()).peak);
+  EXPECT_EQ(again.memory().peak, peak_memory(first.priced->work()).peak);
 }
 
 TEST(known_schedules, differ_by_all_that_they_are_made_of) {
