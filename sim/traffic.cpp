@@ -50,7 +50,10 @@ traffic::traffic(const placed_schedule& i, const symmetry& s, const stream_progr
   add_routes(used_patterns(i, programs));
   const auto used = used_lanes(programs);
   for (std::size_t l = 0; l < used.size(); ++l) {
-    used[l] ? add_lane(programs.lanes[l]) : ends_.resize(ends_.size() + rank_classes_);
+    if (used[l])
+      add_lane(programs.lanes[l]);
+    else
+      ends_.resize(ends_.size() + rank_classes_);
   }
   events_.resize(flows_.size() + routes_.size());
   if (record) {

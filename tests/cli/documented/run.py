@@ -94,6 +94,8 @@ class reader:
                 self.read_section(page.relative_to(ROOT), section, Path(name))
 
     def read_section(self, page, section, folder):
+        if not any(self.runs(block) for block in blocks(section)):
+            return
         reader_folder(self.program, folder)
         files = {file.name for file in folder.iterdir() if file.is_file()} | {"--out"}
         for block in blocks(section):
@@ -107,6 +109,9 @@ class reader:
                 if not any(file in words for file in files):
                     self.seen.add(words)
                 self.run(["bash", "-o", "pipefail", "-c", command], folder, page, command)
+
+    def runs(self, block):
+        return block[0].startswith("import attnsim") or any(commands(block))
 
     def run(self, words, folder, page, said):
         environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}", PYTHONPATH=self.python_path,
