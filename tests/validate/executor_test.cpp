@@ -75,7 +75,7 @@ void append(std::vector<strategy>& to, const std::vector<strategy>& more) {
 /// All strategies and passes, with and without tensor parallelism, with all layouts and masks or, on
 /// many ranks, with one after another.
 TEST_P(executor_test, computes_attention) {
-  const int ranks = GetParam(), stride = ranks > 16 ? 211 : ranks > 9 ? 29 : ranks > 3 ? 11 : 1;
+  const int ranks = GetParam(), stride = ranks > 16 ? 211 : ranks > 9 ? 13 : ranks > 3 ? 7 : 1;
   int turn = 0;
   auto all = every_strategy(ranks, {.heads = 4, .kv_heads = 4});
   if (ranks <= 9) append(all, every_strategy(ranks, {.heads = 4, .kv_heads = 4}, 2));
@@ -96,7 +96,7 @@ TEST_P(executor_test, computes_attention) {
 /// Keys that are more than queries: a prefix of 1, 7 or 64 times the new tokens, or another sequence; heads of their own, in
 /// groups and one for all; padding and windows take turns.
 TEST_P(executor_test, computes_attention_to_a_prefix_or_another_sequence) {
-  const int ranks = GetParam(), stride = ranks > 16 ? 1511 : ranks > 9 ? 53 : ranks > 3 ? 17 : 3;
+  const int ranks = GetParam(), stride = ranks > 16 ? 1511 : ranks > 9 ? 31 : ranks > 3 ? 11 : 3;
   int turn = 0;
   auto all = every_strategy(ranks, {.heads = 4, .kv_heads = 4});
   if (ranks <= 9) append(all, every_strategy(ranks, {.heads = 4, .kv_heads = 4}, 2));
