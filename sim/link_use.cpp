@@ -14,6 +14,20 @@ bool positive_and_finite(double value) {
 
 }  // namespace
 
+void merge_uses(std::vector<link_use>& uses) {
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const link_use& a, const link_use& b) { return a.link < b.link; });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < uses.size(); ++i) {
+    if (uses[i].link == uses[kept].link) {
+      uses[kept].weight += uses[i].weight;
+    } else {
+      uses[++kept] = uses[i];
+    }
+  }
+  if (!uses.empty()) uses.resize(kept + 1);
+}
+
 std::vector<link_use> merged_path(std::span<const link_use> path, std::size_t links) {
   std::vector<link_use> merged;
   merged.reserve(path.size());
@@ -24,17 +38,7 @@ std::vector<link_use> merged_path(std::span<const link_use> path, std::size_t li
     }
     merged.push_back(use);
   }
-  std::stable_sort(merged.begin(), merged.end(),
-                   [](const link_use& a, const link_use& b) { return a.link < b.link; });
-  std::size_t kept = 0;
-  for (std::size_t i = 1; i < merged.size(); ++i) {
-    if (merged[i].link == merged[kept].link) {
-      merged[kept].weight += merged[i].weight;
-    } else {
-      merged[++kept] = merged[i];
-    }
-  }
-  if (!merged.empty()) merged.resize(kept + 1);
+  merge_uses(merged);
   return merged;
 }
 

@@ -14,6 +14,9 @@ namespace attnsim {
 
 inline constexpr double unlimited = std::numeric_limits<double>::infinity();
 
+/// Makes one use of those of a link, their weights added in their order; ascending by link.
+void merge_uses(std::vector<link_use>&);
+
 /// The path with repeated links merged, their weights added, in the order of the links. Throws
 /// std::invalid_argument when a link is not below `links` or a weight is not positive and finite.
 std::vector<link_use> merged_path(std::span<const link_use> path, std::size_t links);

@@ -613,7 +613,7 @@ class ring_run {
       return earliest(link.flows[l], l, sender, receiver, by, least.latency[l]);
     };
     auto certain = never;  // no flow that has not begun yet begins before
-    for (std::size_t l = 0; l < lanes(); ++l) {
+    for (std::size_t l = 0; l < in_use_.lanes; ++l) {
       auto& f = link.flows[l];
       if (!of_pattern(l) || !waits(f)) continue;
       const auto &sent = sender.arrivals[l], &received = receiver.arrivals[l];
@@ -626,14 +626,14 @@ class ring_run {
       }
     }
     while (true) {
-      std::size_t first = lanes();
-      for (std::size_t l = 0; l < lanes(); ++l) {
+      std::size_t first = in_use_.lanes;
+      for (std::size_t l = 0; l < in_use_.lanes; ++l) {
         if (of_pattern(l) && link.flows[l].begin != never &&
-            (first == lanes() || link.flows[l].begin < link.flows[first].begin)) {
+            (first == in_use_.lanes || link.flows[l].begin < link.flows[first].begin)) {
           first = l;
         }
       }
-      const auto begin = first == lanes() ? never : link.flows[first].begin;
+      const auto begin = first == in_use_.lanes ? never : link.flows[first].begin;
       const auto time = std::min(begin, link.route.next_completion());
       if (time == never || time > certain) break;
       progressed_ = true;
@@ -654,7 +654,7 @@ class ring_run {
         certain = std::min(certain, earliest_of(lane));
       }
     }
-    for (std::size_t l = 0; l < lanes(); ++l) {
+    for (std::size_t l = 0; l < in_use_.lanes; ++l) {
       auto& f = link.flows[l];
       if (!of_pattern(l)) continue;
       constexpr picoseconds rounding = 2;
@@ -665,8 +665,6 @@ class ring_run {
       f.not_before = bound;
     }
   }
-
-  std::size_t lanes() const { return programs_.lanes.size(); }
 
   /// What a rank sees while it runs.
   struct surroundings {
@@ -806,7 +804,7 @@ class ring_run {
     while (true) {
       auto time = never, horizon = never;
       for (std::size_t s = 0; s < in_use_.streams; ++s) time = std::min(time, rank.due[s]);
-      for (std::size_t l = 0; l < lanes(); ++l) {
+      for (std::size_t l = 0; l < in_use_.lanes; ++l) {
         const auto& a = rank.arrivals[l];
         for (const bool received : {false, true}) {
           if (!(received ? a.receives : a.sends)) continue;
@@ -839,7 +837,7 @@ class ring_run {
   }
 
   void end_flows(row_place n, int i, ring_rank& rank, rank_run<surroundings>& run) {
-    for (std::size_t l = 0; l < lanes(); ++l) {
+    for (std::size_t l = 0; l < in_use_.lanes; ++l) {
       for (const bool received : {false, true}) {
         auto& open = received ? rank.arrivals[l].receives : rank.arrivals[l].sends;
         if (!open) continue;

@@ -1,8 +1,9 @@
 #include "sim/symmetry.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <unordered_map>
+
+#include "sim/link_use.hpp"
 
 namespace attnsim {
 namespace {
@@ -193,21 +194,6 @@ struct numbering {
   }
 };
 
-/// Makes one use of those of a link, in their order; ascending by link.
-void add_up(std::vector<link_use>& uses) {
-  std::stable_sort(uses.begin(), uses.end(),
-                   [](const auto& a, const auto& b) { return a.link < b.link; });
-  std::size_t last = 0;
-  for (std::size_t n = 1; n < uses.size(); ++n) {
-    if (uses[n].link == uses[last].link) {
-      uses[last].weight += uses[n].weight;
-    } else {
-      uses[++last] = uses[n];
-    }
-  }
-  if (!uses.empty()) uses.resize(last + 1);
-}
-
 /// The weights that each class of flows puts on one link of each class.
 void sum_uses(const placed_schedule& i, symmetry& s) {
   const auto& t = i.communication();
@@ -225,7 +211,7 @@ void sum_uses(const placed_schedule& i, symmetry& s) {
           of_class.push_back({static_cast<std::uint32_t>(c), use.weight * form.share});
       }
     }
-    for (auto& of_class : uses) add_up(of_class);
+    for (auto& of_class : uses) merge_uses(of_class);
   }
 }
 
