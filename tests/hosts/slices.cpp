@@ -63,7 +63,9 @@ program_result run_on_slices(const emulated_hosts& hosts, const slice_request& r
   take_short_turns();
   auto command = contained(request.time_out);
   command.push_back("/run/run_on_slices");
-  for (const int number : {hosts.network().hosts, request.gpus, request.share, request.channels})
+  const auto& network = hosts.network();
+  for (const int number :
+       {network.hosts, request.gpus, request.share, request.channels, network.rails})
     command.push_back(std::to_string(number));
   command.insert(command.end(), {request.connection_numbers, request.program});
   command.insert(command.end(), request.arguments.begin(), request.arguments.end());

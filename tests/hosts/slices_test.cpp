@@ -84,6 +84,20 @@ TEST_F(slices, put_a_rank_on_each_host_and_tell_nccl_apart) {
                                    "2 of 3 h2 rail 10.64.0.1 30 2 10.66.0.3/16"));
 }
 
+TEST_F(slices, send_a_message_by_one_connection_unless_each_rail_has_a_part) {
+  const auto settings = [](const host_network& network) {
+    const auto result = run_on_slices(
+        emulated_hosts(network),
+        {.program = "sh",
+         .arguments = {"-c",
+                       "echo ${NCCL_NCHANNELS_PER_NET_PEER-none} ${NCCL_P2P_NET_CHUNKSIZE-none}"}});
+    EXPECT_EQ(result.status, 0) << result.errors;
+    return result.output;
+  };
+  EXPECT_EQ(settings(host_network::star(1, bandwidth(12.5e6))), "1 524288\n");
+  EXPECT_EQ(settings(host_network::two_rails(1, bandwidth(12.5e6))), "none none\n");
+}
+
 TEST_F(slices, number_the_connections_of_ranks) {
   const emulated_hosts hosts(host_network::star(2, bandwidth(12.5e6)));
   const auto result = run_on_slices(hosts, {.program = "sh",
