@@ -14,13 +14,11 @@ def with_made(text, mark, made):
     return changed
 
 
-def slice_profile(card, multiprocessors, queues=0, share_spread=0.0):
-    """The card's shipped profile with so many multiprocessors, two channels, and what a slice and its network have else."""
+def slice_profile(card, multiprocessors, queues=0):
+    """The card's shipped profile with so many multiprocessors, two channels, and so many hardware queues."""
     text = (ROOT / "topologies/devices" / f"{card}.yaml").read_text()
     own = f"multiprocessors: {multiprocessors}" + (f"\nqueues: {queues}" if queues else "")
     text = re.sub(r"(?m)^multiprocessors: \d+", own, text)
-    if share_spread:
-        text = re.sub(r"(?m)^(  network: \{)", rf"\1share_spread: {share_spread}, ", text)
     return re.sub(r"channels: \d+", "channels: 2", text)
 
 

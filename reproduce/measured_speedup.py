@@ -30,7 +30,7 @@ PAPER = 2.81  # Attention2D on 16 A100: mean of its table (docs/explained.md)
 
 
 def runs():
-    for file in sorted(MEASURED.glob("slices-roomy/schedules_star-16-*.jsonl")):
+    for file in sorted(MEASURED.glob("slices/schedules_star-16-*.jsonl")):
         gbits = file.stem.rsplit("-", 1)[1]
         link = re.search(r"bandwidth: ([\d.]+ MB/s)", file.with_name(f"star-16-{gbits}.yaml").read_text())[1]
         for run in map(json.loads, file.read_text().splitlines()):
@@ -41,7 +41,7 @@ def runs():
 
 def write_runs():
     with open(PUBLISHED / "slices.csv", "w", newline="") as file:
-        file.write("# Made by reproduce/measured_speedup.py of reproduce/measured/slices-roomy: medians of three runs.\n")
+        file.write("# Made by reproduce/measured_speedup.py of reproduce/measured/slices: medians of three runs.\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow("gbits,link,pass,schedule,rows,cols,ulysses,tokens,heads,kv_heads,mask,sequence,time_ms".split(","))
         for gbits, link, direction, run in runs():
@@ -52,7 +52,7 @@ def write_runs():
 
 
 def write_profile(program):
-    fit, cluster = MEASURED / "slices-roomy/fit_star-2-2.json", MEASURED / "slices-roomy/star-2-2.yaml"
+    fit, cluster = MEASURED / "slices/fit_star-2-2.json", MEASURED / "slices/star-2-2.yaml"
     with tempfile.TemporaryDirectory() as scratch:
         prior, fitted = Path(scratch, "slice.yaml"), Path(scratch, "fitted.yaml")
         prior.write_text(slice_profile("h200-sxm5", 14, queues=QUEUES))

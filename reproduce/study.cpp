@@ -122,7 +122,7 @@ constexpr study table[] = {
     {"slices",
      "measured here: Attention2D, Mesh-Attention and USP against a ring on 16 small devices, by "
      "bandwidth",
-     "two H200, 30 November 2026: reproduce/measured/slices-roomy", slices},
+     "two H200, 30 November 2026: reproduce/measured/slices", slices},
 };
 
 }  // namespace

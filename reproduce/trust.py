@@ -21,10 +21,6 @@ from pathlib import Path
 from made import ROOT, slice_profile, speedups, with_made
 
 MEASURED = Path("reproduce/measured")
-# Fitted to nine schedules on 16 slices over links of one queue, which are in no table (tests/gpu/README.md).
-SHARE_SPREAD = 0.7
-# Whose messages go to several peers at once (ask/predict.cpp).
-SEVERAL_PEERS = ("passq-ring", "attention2d-overlap", "mesh", "double-ring", "burst", "tokenring", "usp")
 # Sockets are as fast as the machine's processors copy: a file a machine.
 CLUSTER = {"kernels": "tests/gpu/two-h100.yaml", "products": "tests/gpu/two-h100.yaml", "nvlink": "tests/gpu/two-h100.yaml",
            "host_memory": "tests/gpu/two-h100-host-memory.yaml", "sockets": "tests/gpu/two-h200-sockets.yaml"}
@@ -42,11 +38,8 @@ class study:
     transports: tuple[str, ...]
     multiprocessors: int = 0  # of a slice; 0: all
     queues: int = 0  # of a slice's process
-    share_spread: float = 0.0  # of the links between slices
     fitted_in: str = ""  # the folder of what the profile is fitted to, where it is another
     interval_from: tuple[str, ...] = ()  # whose schedules say how sure communication is; else the transfers that it is fitted to
-    interval_in: str = ""  # their folder, where it is another
-    several_from: str = ""  # whose schedules say how much longer exchanges with several peers at once may take
     points: list = field(default_factory=list)
     named_right: dict = field(default_factory=dict)
 
@@ -55,7 +48,7 @@ class study:
         with tempfile.TemporaryDirectory() as scratch:
             profile = f"{scratch}/profile.yaml"
             call(program, "calibrate", "--device", self.prior(scratch), "--quiet", "--out", profile,
-                 "--measurements", *study(self.fitted_in or self.folder, "", self.transports_fitted()).files("fit_{}.json"))
+                 "--measurements", *study(self.fitted_in or self.folder, "", self.transports).files("fit_{}.json"))
             if self.interval_from:
                 self.widen(program, profile)
             held_out = [*self.files("held_out_{}.json"), *self.files("schedules_{}.jsonl")]
@@ -98,15 +91,9 @@ class study:
                    "interval_s": found["time_interval_s"], "measured_s": measured, "error": predicted / measured - 1}
 
     def widen(self, program, profile):
-        """Communication is as uncertain as nine of ten of those schedules; where a rank has several peers at once, nine of ten took
-        no longer than that and `several_peers`."""
-        runs = lambda folder, names: study(folder or self.folder, "", names).schedules(program, profile)
-        uncertainty = runs(self.interval_in, self.interval_from).quantile(0.9) / 100
-        share = f"{uncertainty:.3f}"
-        if self.several_from:
-            several = runs("", (self.several_from,)).of_several_peers()
-            share += f", several_peers: {several.longer(0.9) - uncertainty:.3f}"
-        text, found = re.subn(r"(?s)(\n  network:.*?uncertainty: )[\d.]+", rf"\g<1>{share}", Path(profile).read_text())
+        """Communication is as uncertain as nine of ten of those schedules."""
+        runs = study(self.folder, "", self.interval_from).schedules(program, profile)
+        text, found = re.subn(r"(?s)(\n  network:.*?uncertainty: )[\d.]+", rf"\g<1>{runs.quantile(0.9) / 100:.3f}", Path(profile).read_text())
         assert found == 1, profile
         Path(profile).write_text(text)
 
@@ -119,11 +106,8 @@ class study:
         """A slice has fewer multiprocessors than its card, and two channels."""
         if not self.multiprocessors:
             return self.device
-        Path(scratch, "slice.yaml").write_text(slice_profile(self.device, self.multiprocessors, self.queues, self.share_spread))
+        Path(scratch, "slice.yaml").write_text(slice_profile(self.device, self.multiprocessors, self.queues))
         return f"{scratch}/slice.yaml"
-
-    def transports_fitted(self):
-        return (self.fitted_in and slices_in(self.fitted_in)) or self.transports
 
     def files(self, pattern):
         for transport in self.transports:
@@ -153,14 +137,6 @@ class errors:
         below = int(place)
         above = min(below + 1, len(ascending) - 1)
         return 100 * (ascending[below] + (place - below) * (ascending[above] - ascending[below]))
-
-    def of_several_peers(self):
-        return errors([p for p in self.points if re.search(r"--schedule (\S+)", p["what"])[1] in SEVERAL_PEERS])
-
-    def longer(self, share):
-        """So many took no longer than predicted by more than this share."""
-        over = sorted(p["measured_s"] / p["predicted_s"] - 1 for p in self.points)
-        return over[min(int(share * len(over)), len(over) - 1)]
 
     def mean(self):
         return 100 * sum(abs(p["error"]) for p in self.points) / len(self.points)
@@ -325,30 +301,6 @@ def blind(calibrated, shipped):
     ])
 
 
-def sliced(slices):
-    on = lambda *names: slices.errors("schedules", where=of_cluster(*(f"slices-{n}" for n in names)))
-    rows = [
-        ("a slice: attention kernels", slices.errors("kernels")),
-        ("two slices: transfers and collectives of 1 MiB and more", slices.errors(*MOVED)),
-        ("4 slices at 2 Gb/s: schedules", on("star-4-2")),
-        ("16 slices at 0.25 to 1 Gb/s: schedules", on("star-16-0.25", "star-16-0.5", "star-16-1")),
-        ("16 slices, a 4:1 tree at 1 Gb/s", on("tree-16-1")),
-        ("16 slices at 1 Gb/s, one link at half of it", on("slow-16-1")),
-        ("16 slices of two cards at 0.5 Gb/s, 32 cores", on("fifo-16-0.5")),
-        ("8 slices at 1 and 2 Gb/s, all cores busy", on("star-8-1", "star-8-2")),
-        ("refused now, the cores do not carry it: 16 slices at 2 to 4 Gb/s, 8 at 4 and 6, 4 at 6 and 10",
-         on("star-16-2", "star-16-3", "star-16-4", "tree-16-2", "star-8-4", "star-8-6", "star-4-6", "star-4-10")),
-    ]
-    return "\n".join([
-        "| held out | points | median error | 95 % below | in the 90 % interval |",
-        "|---|---:|---:|---:|---:|",
-        *(f"| {title} | {len(e.points)} | {e.quantile(0.5):.1f} % | {e.quantile(0.95):.1f} % | {e.inside():.0f} % |"
-          for title, e in rows if e.points),
-        "",
-        speedup_table(slices, [(d, f"--heads 8 --kv-heads 8 --mask causal --pass {d} --seq 12K") for d in ("forward", "backward")]),
-    ])
-
-
 PAPERS = ("attention2d", "attention2d-overlap", "mesh", "usp")
 
 
@@ -362,20 +314,6 @@ def speedup_table(slices, passes):
             cells = (found.get((rate, name)) for name in PAPERS)
             lines.append(f"| {rate:g} | {direction} | " + " | ".join(f"{c[0]:.2f} ({c[1]:.2f})" if c else "" for c in cells) + " |")
     return "\n".join(lines)
-
-
-def later_table(slices):
-    """Of 16 slices by rate: ms that each schedule took longer than predicted."""
-    times = {}
-    for p in slices.points:
-        found = re.match(r"slices-star-16-([\d.]+): --heads 8 --kv-heads 4 --mask full --pass (\w+) .*--schedule (\S+)", p["what"])
-        if found:
-            times.setdefault((found[3], found[2]), {})[float(found[1])] = 1e3 * (p["measured_s"] - p["predicted_s"])
-    rates = sorted({rate for own in times.values() for rate in own})
-    return "\n".join([
-        "| schedule | pass | " + " | ".join(f"{rate:g} Gb/s, ms" for rate in rates) + " |", "|---|---|" + "---:|" * len(rates),
-        *(f"| {schedule} | {direction} | " + " | ".join(f"{own[rate]:+.0f}" for rate in rates) + " |"
-          for (schedule, direction), own in times.items())])
 
 
 def taus(points, group_of, true, predicted):
@@ -397,37 +335,31 @@ def order(points):
     return f"{sum(found) / len(found):.2f} on average of {len(found)} questions, {min(found):.2f} at least"
 
 
-def evenly(slices):
-    """Slices over links that serve their connections in turn."""
-    rates = lambda e: " and ".join(sorted({re.match(r"slices-[a-z]+-\d+-([\d.]+)", p["what"])[1] for p in e.points}))
+def sliced(slices):
     on = lambda name: lambda what: what.startswith(f"slices-{name}-")
-    runs = lambda where: slices.errors("schedules", where=where)
-    graph = lambda what: "cuda-graph" in what
-    curve = lambda what: on("star-16")(what) and "--heads 8 --kv-heads 4 --mask full" in what and not graph(what)
-    every = runs(lambda what: on("star-16")(what) and not curve(what) and not graph(what))
-    told = " (`several_peers` is from this row)" if slices.several_from else ""
+    shape = lambda flags: both(on("star-16"), lambda what: flags in what)
+    curve = shape("--heads 8 --kv-heads 4 --mask full")
     named = lambda *schedules: lambda what: re.search(r"--schedule (\S+)", what)[1] in schedules
+    runs = lambda where: slices.errors("schedules", where=where)
     rows = [
-        ("4 slices at 1 Gb/s: every schedule (intervals are from this row and the next)", runs(on("star-4"))),
-        ("8 slices at 1 Gb/s: every schedule", runs(on("star-8"))),
-        (f"16 slices at {rates(every)} Gb/s: every schedule{told}", every),
-        ("16 slices by bandwidth: ring, attention2d, mesh, usp", runs(curve)),
-        ("of these ring and attention2d", runs(lambda what: curve(what) and named("ring", "attention2d")(what))),
+        ("two slices: transfers of 1 MiB and more", slices.errors(*MOVED)),
+        ("8 slices at 1 Gb/s: every schedule (intervals are from this row)", runs(on("star-8"))),
+        ("16 slices at 0.75 Gb/s: every schedule", runs(shape("--heads 4 --kv-heads 4"))),
+        ("16 slices at 0.6 Gb/s: every schedule, a shape never run before", runs(shape("--heads 12 --kv-heads 4"))),
+        ("16 slices at 0.25, 0.5 and 1 Gb/s: the table below", runs(curve)),
+        ("of these attention2d-overlap, mesh, usp", runs(both(curve, named("attention2d-overlap", "mesh", "usp")))),
+        ("16 slices at 0.3, 0.4 and 0.8 Gb/s: the same schedules, a shape never run before", runs(shape("--heads 4 --kv-heads 2"))),
         ("16 slices, a 4:1 tree at 0.5 Gb/s", runs(on("tree"))),
         ("16 slices, two rails at 0.5 Gb/s", runs(on("rails"))),
         ("16 slices at 1 Gb/s, one link at half of it", runs(on("slow"))),
-        ("16 slices as CUDA graphs", runs(graph)),
-        ("32 slices at 0.5 Gb/s", runs(on("star-32"))),
-        ("16 slices of twice as many multiprocessors at 0.5 Gb/s", runs(on("room-16"))),
-        ("all", runs(lambda what: True)),
-        *([("all but the row that `several_peers` is from", runs(no(of_cluster(f"slices-{slices.several_from}"))))] if slices.several_from else []),
+        ("all on 16 slices", runs(lambda what: "-16-" in what)),
+        ("all schedules", runs(lambda what: True)),
     ]
     passes = [(d, f"--heads 8 --kv-heads 4 --mask full --pass {d} --seq 8K") for d in ("forward", "backward")]
     return "\n".join([
         "| held out | points | median error | 95 % below | in the 90 % interval |",
         "|---|---:|---:|---:|---:|",
-        *(f"| {title} | {len(e.points)} | {e.quantile(0.5):.1f} % | {e.quantile(0.95):.1f} % | {e.inside():.0f} % |"
-          for title, e in rows if e.points),
+        *(f"| {title} | {len(e.points)} | {e.quantile(0.5):.1f} % | {e.quantile(0.95):.1f} % | {e.inside():.0f} % |" for title, e in rows),
         "",
         f"Order of a question's schedules: Kendall's tau {order(runs(lambda what: True).points)}.",
         "",
@@ -627,19 +559,11 @@ def main():
     fresh_shipped = study("h200-fresh", "h200-sxm5", ("kernels", "products")).as_shipped(program)
     drawn = study("h200-blind", "h200-sxm5", every).run(program)
     drawn_shipped = study("h200-blind", "h200-sxm5", every).as_shipped(program)
-    slices = study("slices", "h200-sxm5", slices_in("slices"), multiprocessors=8, queues=2, share_spread=SHARE_SPREAD).run(program)
-    even = study("slices-even", "h200-sxm5", slices_in("slices-even"), multiprocessors=8, queues=4, fitted_in="slices",
-                 interval_from=("star-4-1", "star-8-1")).run(program)
-    mended = study("slices-mended", "h200-sxm5", slices_in("slices-mended"), multiprocessors=8, queues=4, fitted_in="slices",
-                   interval_from=("star-4-1", "star-8-1"), interval_in="slices-even").run(program)
-    roomy = study("slices-roomy", "h200-sxm5", slices_in("slices-roomy"), multiprocessors=14, queues=4,
-                  interval_from=("star-4-1", "star-8-1"), interval_in="slices-even", several_from="star-16-0.75").run(program)
+    slices = study("slices", "h200-sxm5", slices_in("slices"), multiprocessors=14, queues=4, interval_from=("star-8-1",)).run(program)
     figures = published(program)
     made = {"README.md": {"summary": summary(*studies[:2], drawn, figures)},
             "docs/trust.md": {"measured": measured(*studies, fresh, fresh_shipped), "drawn": blind(drawn, drawn_shipped), "slices": sliced(slices),
-                              "slices over even links": evenly(even),
-                              "slices over mended links": evenly(mended), "slices with room": evenly(roomy),
-                              "later than predicted": later_table(roomy), "published": figures.table()},
+                              "published": figures.table()},
             "docs/steps.md": {"steps": steps(figures)},
             "docs/explained.md": {"headlines": headlines(program), "misses": missed(figures)}}
     stale = []
@@ -653,7 +577,7 @@ def main():
         elif after != before:
             stale.append(page)
     if asked.write:
-        for s in (*studies, fresh, drawn, slices, even, mended, roomy):
+        for s in (*studies, fresh, drawn, slices):
             (ROOT / MEASURED / s.folder / "points.csv").write_text(s.csv)
     if stale:
         sys.exit(f"{' and '.join(stale)}: other errors: run again with --write")

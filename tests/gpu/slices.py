@@ -5,20 +5,15 @@
     tests/gpu/slices.py PROGRAM HOSTS RESULTS STEP...
 
 PROGRAM: attnsim with CUDA and NCCL; HOSTS: attnsim-hosts. A step whose files are in RESULTS is not done again:
-    rates     a ring of 4, 8 and 16 hosts by the rate of their links: what the hosts' TCP carries
     measure   kernels and memory of a slice, transfers of two: fit2.json, held_out2.json
-    first     runs that the model may learn from: NETWORK-RANKS-RATE.first.jsonl
-    second    runs of other shapes and networks, held out
-    speedup   ring, attention2d, mesh and usp on 16 by bandwidth
-    third     more shapes, held out
-    fourth    every schedule on 16, another shape: this and all that follow over links that serve their connections in turn
-    curve     the schedules of `speedup` by bandwidth, another shape
+    held      every schedule on 16
+    curve     ring, attention2d, attention2d-overlap, mesh and usp by bandwidth
+    other     every schedule on 16, a shape and a rate that nothing else has
+    between   the schedules of `curve`, another shape, at rates between its own
+    networks  the same schedules on a tree, two rails and a star with one slow link
     fewer     every schedule on 8 and 4
-    networks  the schedules of `speedup` on a tree, two rails and a star with one slow link
     graphs    some of them as CUDA graphs
-    fifo      links of one queue, which TCP divides unevenly
     many      32 slices
-    held      every schedule on 16, another shape and rate, when the equipment was mended
     publish   the files that reproduce/trust.py reads
 Needs root, iproute2 and ethtool."""
 
@@ -40,7 +35,6 @@ SMALLEST_FIT = 1 << 20
 
 NETWORKS = {  # flags of attnsim-hosts, lines of the cluster file
     "star": (lambda rate: [], "fabric: {kind: star}"),
-    "fifo": (lambda rate: [], "fabric: {kind: star}"),
     "tree": (lambda rate: ["--per-leaf", "4", "--uplink", f"{rate} Gb/s"],
              "fabric: {kind: fat-tree, levels: 2, nodes_per_leaf: 4, oversubscription: 4}"),
     "rails": (lambda rate: ["--rails", "2"], "fabric: {kind: multi-plane, planes: 2, messages: split, plane: {kind: star}}"),
@@ -101,7 +95,7 @@ class Slices:
             print(f"no time left: {ranks} on {network}, {out}", file=sys.stderr)
             return
         command = [self.hosts, "--hosts", str(ranks), "--link", f"{rate} Gb/s", "--mtu", "9000", "--burst", str(BURST_US), "--offload",
-                   "--queues", str(1 if network == "fifo" else self.queues), *NETWORKS[network][0](rate), "slices", "--gpus", str(self.gpus), "--share", str(self.share),
+                   "--queues", str(self.queues), *NETWORKS[network][0](rate), "slices", "--gpus", str(self.gpus), "--share", str(self.share),
                    "--time-out", str(limit), self.program, *arguments]
         begun = time.time()
         with open(self.results / "log.txt", "ab") as log, open(self.results / out, "ab") as output:
@@ -110,13 +104,13 @@ class Slices:
             log.write(line.encode())
         print(line, end="", file=sys.stderr, flush=True)
 
-    def validate(self, ranks, network, rate, name, lines, limit, repeats=2):
+    def validate(self, ranks, network, rate, name, lines, limit):
         out = f"{network}-{ranks}-{rate:g}.{name}.jsonl"
         if (self.results / out).exists():
             return
         (self.results / "cases.partial").write_text("\n".join(lines) + "\n")
         self.run(ranks, network, rate,
-                 ["validate", self.cluster(ranks, network, rate), "--transport", "nccl", "--times-only", "--repeats", str(repeats),
+                 ["validate", self.cluster(ranks, network, rate), "--transport", "nccl", "--times-only", "--repeats", "3",
                   "--time-out", "20", "--cases", str(self.results / "cases.partial")], limit, out)
 
     def cluster(self, ranks, network, rate):
@@ -140,26 +134,6 @@ class Slices:
         processors = max(2, int(self.share / 100 * 132 / 2 + 0.1) * 2)
         file.write_text(re.sub(r"(?m)^name: .*", f"name: {card}-slice-{self.share}", slice_profile(card, processors)))
 
-    def rates(self):
-        for ranks, rates in ((16, (1, 0.5)), (8, (2, 1))):
-            for rate in rates:
-                lines = cases(ranks, "8K", (8, 8), ["full"], ["forward"], ["ring", "allgather"])
-                self.validate(ranks, "star", rate, "rates", lines, 25)
-
-    def honest_rate(self, ranks):
-        """The highest rate at which a ring that only communicates reaches 94 % of the links; else the lowest tried."""
-        lowest = self.rate
-        for rate in sorted((float(f.name.split("-")[2].rsplit(".", 2)[0]) for f in self.results.glob(f"star-{ranks}-*.rates.jsonl")),
-                           reverse=True):
-            for run in read_runs(self.results / f"star-{ranks}-{rate:g}.rates.jsonl"):
-                if run["predicted"]["schedule"] == "ring":
-                    reached = run["predicted"]["bytes_sent_per_rank"]["max"] / min(run["durations_s"]["forward"])
-                    print(f"{ranks} at {rate:g} Gb/s: a ring reaches {reached / (rate * 125e6):.2f}", file=sys.stderr)
-                    if reached > 0.94 * rate * 125e6:
-                        return rate
-            lowest = rate
-        return lowest
-
     def measure(self):
         if not (self.results / "fit2.json").exists():
             self.run(2, "star", self.rate,
@@ -167,58 +141,37 @@ class Slices:
                       "--largest", "64", "--out", str(self.results / "fit2.json"), "--held-out",
                       str(self.results / "held_out2.json")], 115, "measure.txt")
 
-    def first(self):
-        self.validate(16, "star", self.rate, "first", [*cases(16, "12K", (8, 8)), *cases(16, "64K", (8, 1), ["full"])], 210)
-        self.validate(8, "star", self.rate, "first", cases(8, "12K", (8, 4)), 50)
-        self.validate(4, "star", self.rate, "first", cases(4, "8K", (8, 8)), 40)
-        self.validate(16, "tree", self.rate, "first", cases(16, "12K", (8, 8), ["full"], chosen=GRIDS), 50)
-
-    def second(self):
-        rate = self.honest_rate(16)
-        self.validate(16, "star", rate, "second", cases(16, "10K", (6, 6), ["causal"]), 70)
-        self.validate(8, "star", self.honest_rate(8), "second", cases(8, "10K", (12, 4), ["causal"]), 40)
-        self.validate(16, "tree", rate, "second", cases(16, "8K", (4, 4), ["full"], chosen=GRIDS), 30)
-        self.validate(16, "slow", rate, "second", cases(16, "8K", (6, 6), ["causal"], chosen=GRIDS), 30)
-
-    def speedup(self):
-        rate = self.honest_rate(16)
-        for part in (1, 0.5, 0.25):
-            self.validate(16, "star", part * rate, "speedup", cases(16, "12K", (8, 8), ["causal"], chosen=GRIDS), 45)
-
-    def third(self):
-        self.validate(4, "star", self.rate, "second", cases(4, "24K", (6, 2), ["full"]), 30)
-        self.validate(16, "star", self.honest_rate(16), "third", cases(16, "40K", (12, 2), ["full"]), 70)
-
-    def fourth(self):
-        self.validate(16, "star", 1, "fourth", cases(16, "20K", (4, 2), ["causal"]), 75, 3)
-
     def curve(self):
-        for rate in (1, 0.5, 0.25, 2):
-            self.validate(16, "star", rate, "curve", cases(16, "8K", (8, 4), ["full"], chosen=GRIDS), 45, 3)
+        for rate in (1, 0.5, 0.25):
+            self.validate(16, "star", rate, "curve", cases(16, "8K", (8, 4), ["full"], chosen=GRIDS), 45)
 
     def fewer(self):
-        self.validate(8, "star", 1, "fewer", cases(8, "12K", (6, 3), ["full"]), 50, 3)
-        self.validate(4, "star", 1, "fewer", cases(4, "12K", (4, 4), ["causal"]), 40, 3)
+        self.validate(8, "star", 1, "fewer", cases(8, "12K", (6, 3), ["full"]), 50)
+        self.validate(4, "star", 1, "fewer", cases(4, "12K", (4, 4), ["causal"]), 40)
 
     def networks(self):
-        self.validate(16, "tree", 0.5, "networks", cases(16, "6K", (8, 8), ["causal"], chosen=GRIDS), 40, 3)
-        self.validate(16, "rails", 0.5, "networks", cases(16, "12K", (6, 6), ["full"], chosen=GRIDS), 40, 3)
-        self.validate(16, "slow", 1, "networks", cases(16, "10K", (8, 4), ["full"], chosen=GRIDS), 30, 3)
+        self.validate(16, "tree", 0.5, "networks", cases(16, "6K", (8, 8), ["causal"], chosen=GRIDS), 40)
+        self.validate(16, "rails", 0.5, "networks", cases(16, "12K", (6, 6), ["full"], chosen=GRIDS), 40)
+        self.validate(16, "slow", 1, "networks", cases(16, "10K", (8, 4), ["full"], chosen=GRIDS), 30)
 
     def graphs(self):
         chosen = ["ring", "attention2d --grid 4x4", "mesh --grid 4x4", "allgather"]
-        self.validate(16, "star", 1, "graphs", cases(16, "8K", (8, 8), ["full"], chosen=chosen, more=" --cuda-graph"), 30, 3)
-
-    def fifo(self):
-        self.validate(16, "fifo", 0.5, "fifo", cases(16, "8K", (8, 4), ["full"], chosen=[*GRIDS, "tokenring", "double-ring --grid 4x4"]), 50, 3)
+        self.validate(16, "star", 1, "graphs", cases(16, "8K", (8, 8), ["full"], chosen=chosen, more=" --cuda-graph"), 30)
 
     def many(self):
         self.share = 3
         lines = cases(32, "16K", (4, 4), ["full"], ["forward"], ["ring", "attention2d --grid 8x4", "mesh --grid 8x4"])
-        self.validate(32, "star", 0.5, "many", lines, 40, 3)
+        self.validate(32, "star", 0.5, "many", lines, 40)
 
     def held(self):
-        self.validate(16, "star", 0.75, "held", cases(16, "10K", (4, 4), ["full"]), 75, 3)
+        self.validate(16, "star", 0.75, "held", cases(16, "10K", (4, 4), ["full"]), 75)
+
+    def other(self):
+        self.validate(16, "star", 0.6, "other", cases(16, "7K", (12, 4), ["causal"]), 75)
+
+    def between(self):
+        for rate in (0.8, 0.4, 0.3):
+            self.validate(16, "star", rate, "between", cases(16, "9K", (4, 2), ["full"], chosen=GRIDS), 45)
 
     def publish(self):
         """What reproduce/trust.py reads, in RESULTS/published: no timelines, no messages that bursts hide."""
@@ -242,12 +195,11 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("program", "hosts", "results"):
         parser.add_argument(name)
-    parser.add_argument("steps", nargs="+", choices=["rates", "measure", "first", "second", "speedup", "third", "fourth", "curve", "fewer",
-                                          "networks", "graphs", "fifo", "many", "held", "publish"])
-    parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--share", type=int, default=6, help="per cent of a card for a slice; 12 on two cards leaves NCCL room beside attention")
+    parser.add_argument("steps", nargs="+", choices=["measure", "held", "curve", "other", "between", "networks", "fewer", "graphs", "many", "publish"])
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--share", type=int, default=12, help="per cent of a card for a slice; 6 leave NCCL no room beside attention")
     parser.add_argument("--queues", type=int, default=256, help="of a link, which serves them in turn")
-    parser.add_argument("--rate", type=float, default=2.0, help="Gb/s of a link")
+    parser.add_argument("--rate", type=float, default=2.0, help="Gb/s of a link where `measure` runs")
     parser.add_argument("--seconds", type=float, default=560, help="for all of it")
     options = parser.parse_args()
     slices = Slices(options)
