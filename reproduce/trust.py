@@ -343,6 +343,7 @@ def sliced(slices):
     runs = lambda where: slices.errors("schedules", where=where)
     rows = [
         ("two slices: transfers of 1 MiB and more", slices.errors(*MOVED)),
+        ("4 slices at 0.7, 1 and 2 Gb/s: every schedule, three shapes", runs(on("star-4"))),
         ("8 slices at 1 Gb/s: every schedule (intervals are from this row)", runs(on("star-8"))),
         ("16 slices at 0.75 Gb/s: every schedule", runs(shape("--heads 4 --kv-heads 4"))),
         ("16 slices at 0.6 Gb/s: every schedule, a shape never run before", runs(shape("--heads 12 --kv-heads 4"))),

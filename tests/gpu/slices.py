@@ -11,7 +11,8 @@ PROGRAM: attnsim with CUDA and NCCL; HOSTS: attnsim-hosts. A step whose files ar
     other     every schedule on 16, a shape and a rate that nothing else has
     between   the schedules of `curve`, another shape, at rates between its own
     networks  the same schedules on a tree, two rails and a star with one slow link
-    fewer     every schedule on 8 and 4
+    fewer     every schedule on 8
+    four      every schedule on 4, three shapes at three rates
     graphs    some of them as CUDA graphs
     many      32 slices
     publish   the files that reproduce/trust.py reads
@@ -147,7 +148,11 @@ class Slices:
 
     def fewer(self):
         self.validate(8, "star", 1, "fewer", cases(8, "12K", (6, 3), ["full"]), 50)
-        self.validate(4, "star", 1, "fewer", cases(4, "12K", (4, 4), ["causal"]), 40)
+
+    def four(self):
+        self.validate(4, "star", 1, "four", cases(4, "12K", (4, 4), ["causal"]), 40)
+        self.validate(4, "star", 2, "four", cases(4, "9K", (6, 2), ["full"]), 30)
+        self.validate(4, "star", 0.7, "four", cases(4, "7K", (8, 4), ["causal"]), 40)
 
     def networks(self):
         self.validate(16, "tree", 0.5, "networks", cases(16, "6K", (8, 8), ["causal"], chosen=GRIDS), 40)
@@ -195,7 +200,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("program", "hosts", "results"):
         parser.add_argument(name)
-    parser.add_argument("steps", nargs="+", choices=["measure", "held", "curve", "other", "between", "networks", "fewer", "graphs", "many", "publish"])
+    parser.add_argument("steps", nargs="+", choices=["measure", "held", "curve", "other", "between", "networks", "fewer", "four", "graphs", "many", "publish"])
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--share", type=int, default=12, help="per cent of a card for a slice; 6 leave NCCL no room beside attention")
     parser.add_argument("--queues", type=int, default=256, help="of a link, which serves them in turn")
