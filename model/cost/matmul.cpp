@@ -15,6 +15,8 @@ bool has_fp8(const device_profile& d, product_type type) {
 constexpr double heights[] = {0.5, 1, 1.5, 2}, widths[] = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1};
 /// Least numbers multiplied for each loaded, over those of the profile's tile, that keep a multiprocessor busy.
 constexpr double fed = 0.6;
+/// What loading takes of the power, in multiplications of the profile's tile.
+constexpr double loading = 0.1;
 
 /// Of multiprocessors that have all the card's power, over the one they sustain together.
 constexpr double alone = 1.41421356237;  // sqrt(2): waves and operations count alike
@@ -34,7 +36,7 @@ double computing(const device_profile& d, const matrix_product& p, product_type 
   const double one = 2 * d.multiprocessors / rate;
   const double begin = one * usual * d.matmul.depth * (has_fp8(d, type) ? 2 : 1);
   const double wave = one * std::max(rows * cols, fed * loads) * p.inner + begin;
-  const double operations = 2 * tiles * rows * cols * p.inner;
+  const double operations = 2 * tiles * p.inner * (rows * cols + loading * (loads - rows * cols));
   const double results = p.count * p.result_bytes * p.rows * p.cols;
   return std::hypot(d.kernel_launch.value() + begin + waves * wave,
                     operations / rate + results / memory_rate(d));

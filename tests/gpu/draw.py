@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Draws what a blind check runs on two GPUs: shapes and sizes that nothing in reproduce/measured has.
 
-    tests/gpu/draw.py SEED FOLDER
+    tests/gpu/draw.py SEED FOLDER [products]
 
 Writes FOLDER/points_TRANSPORT.json (measurements without samples, for `attnsim measure --points`) and
 FOLDER/cases_TRANSPORT.txt (for `attnsim validate --cases`) for nvlink, host_memory and sockets, FOLDER/layers.json (for
 tests/gpu/pytorch.py --layers), and FOLDER/points_one.json: 200 matrix products, 60 attention kernels and, in
-FOLDER/points_few.json, 32 of few rows for one GPU.
+FOLDER/points_few.json, 32 of few rows for one GPU. `products`: FOLDER/points_products.json alone, 200 other products.
 """
 import json
 import math
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 MEASURED = Path(__file__).resolve().parents[2] / "reproduce/measured"
-DRAWN = {20261130: ("h200-blind",), 20261201: ("h200-fresh", "h200-decode-again")}  # by seed, what was drawn by it and measured
+DRAWN = {20261130: ("h200-blind",), 20261201: ("h200-fresh", "h200-decode-again"), 20261203: ("h200-products",)}  # by seed
 STRATEGIES = ("ring --grid 2x1", "attention2d --grid 1x2", "attention2d --grid 2x1", "attention2d-overlap --grid 1x2",
               "attention2d-overlap --grid 2x1", "mesh --grid 1x2", "allgather --grid 2x1")
 OPERATIONS = ("send", "exchange", "all_gather", "reduce_scatter", "all_to_all", "all_reduce")
@@ -141,6 +141,8 @@ def main():
     seed, folder = int(sys.argv[1]), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     d = draw(seed)
+    if sys.argv[3:] == ["products"]:
+        return write_points(folder / "points_products.json", d.products(200))
     for transport in LARGEST:
         points = d.unused(lambda: d.transfer(transport), 48 if transport == "nvlink" else 30)
         if transport == "nvlink":
