@@ -62,9 +62,7 @@ result products() {
   add_products(r, measured, read_device_file("h200-sxm5"));
   add_layers(r, measured);
   r.fitted = {
-      "highest rate of products: 0.713 of the bf16 peak, 0.70 of the fp8 peak; this half alone "
-      "would have 0.724, three other cards "
-      "0.704 to 0.718",
+      "highest rate of products: 0.717 of the bf16 peak, 0.70 of the fp8 peak",
       "a wave's beginning and end: as long as 48 bf16 numbers of its loop; this half alone "
       "would have 0, 120 products by cuBLASLt on another card 80 (measured/h200-layers-kinds)"};
   r.assumptions = {"PyTorch 2.11, cuBLASLt of CUDA 13.0, random data, clocks settled",

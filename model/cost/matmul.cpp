@@ -15,8 +15,7 @@ bool has_fp8(const device_profile& d, product_type type) {
 constexpr double heights[] = {0.5, 1, 1.5, 2}, widths[] = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1};
 /// Least numbers multiplied for each loaded, over those of the profile's tile, that keep a multiprocessor busy.
 constexpr double fed = 0.6;
-/// What loading takes of the power, in multiplications of the profile's tile.
-constexpr double loading = 0.1;
+constexpr int most_sharing = 8;
 
 /// Of multiprocessors that have all the card's power, over the one they sustain together.
 constexpr double alone = 1.41421356237;  // sqrt(2): waves and operations count alike
@@ -25,21 +24,38 @@ double memory_rate(const device_profile& d) {
   return d.memory_bandwidth.value() * d.memory_efficiency;
 }
 
-/// With tiles of rows x cols.
+double tiles_of(const matrix_product& p, double rows, double cols) {
+  return p.count * std::ceil(p.rows / rows) * std::ceil(p.cols / cols);
+}
+
+/// With tiles of rows x cols, each of which so many multiprocessors share.
 double computing(const device_profile& d, const matrix_product& p, product_type type, double rows,
-                 double cols) {
-  const double tiles = p.count * std::ceil(p.rows / rows) * std::ceil(p.cols / cols);
-  const double waves = std::ceil(tiles / d.multiprocessors);
+                 double cols, int sharing) {
+  const double tiles = tiles_of(p, rows, cols);
+  const double waves = std::ceil(sharing * tiles / d.multiprocessors);
   const double usual = static_cast<double>(d.matmul.rows) * d.matmul.cols;
   const double loads = (rows + cols) / (d.matmul.rows + d.matmul.cols) * usual;
   const double rate = alone * highest_product_rate(d, type).value();
   const double one = 2 * d.multiprocessors / rate;
   const double begin = one * usual * d.matmul.depth * (has_fp8(d, type) ? 2 : 1);
-  const double wave = one * std::max(rows * cols, fed * loads) * p.inner + begin;
-  const double operations = 2 * tiles * p.inner * (rows * cols + loading * (loads - rows * cols));
+  const double wave = one * std::max(rows * cols, fed * loads) * p.inner / sharing + begin;
+  const double operations = 2 * tiles * rows * cols * p.inner;
   const double results = p.count * p.result_bytes * p.rows * p.cols;
+  const double sums = sharing * sizeof(float) * p.count * p.rows * p.cols;
   return std::hypot(d.kernel_launch.value() + begin + waves * wave,
-                    operations / rate + results / memory_rate(d));
+                    operations / rate + results / memory_rate(d)) +
+         (sharing > 1 ? d.kernel_launch.value() + 2 * sums / memory_rate(d) : 0);
+}
+
+/// With tiles of rows x cols, shared where some multiprocessors would have none.
+double computing(const device_profile& d, const matrix_product& p, product_type type, double rows,
+                 double cols) {
+  double least = computing(d, p, type, rows, cols, 1);
+  for (int sharing = 2; sharing <= most_sharing; sharing *= 2) {
+    if (sharing * tiles_of(p, rows, cols) > d.multiprocessors) break;
+    least = std::min(least, computing(d, p, type, rows, cols, sharing));
+  }
+  return least;
 }
 
 }  // namespace

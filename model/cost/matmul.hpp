@@ -4,18 +4,17 @@
 //   tiles      count x ceil(rows / tile rows) x ceil(cols / tile cols), waves = ceil(tiles / multiprocessors)
 //   a wave     2 x tile rows x tile cols x inner operations, at 1.41 times the highest rate / multiprocessors; what begins and ends it
 //   in waves   launch + (waves + 1) x begin + waves x a wave
-//   sustained  operations of all tiles and what they load, at 1.41 times the highest rate; the result, at the memory's rate
+//   sustained  operations of all tiles, at 1.41 times the highest rate; the result, at the memory's rate
 //   computing  sqrt(in waves^2 + sustained^2)
 //   moving     every operand read and the result written once, at the memory's rate
 //   time       max(computing, launch + moving)
 //
-// Whole waves of long loops so reach the highest rate, `half` or `fp8` of the peak (device.hpp, matmul_profile). Others come nearer
-// to it than waves alone tell, since clocks follow power: multiprocessors that wait, for a launch or in a last wave, leave the
-// others a higher clock, up to 1.41 times as high (an H200: 0.71 of its peak). The tile that takes least is taken, of no larger
-// area than the profile's, half to twice as high, a quarter to as wide (cuBLASLt chooses). A small one waits for what it loads: its
-// loop is as long as that of one with 0.6 of what the profile's tile multiplies for each number loaded. Loading takes power too: a
-// tenth of what the profile's tile takes, and as much more as a tile loads more for each operation. `depth`: begin, in numbers of bf16
-// of the profile's tile's loop, twice as many of fp8. Chosen with 1,040 products of four H200 known, a card held to the other three.
+// Long loops in whole waves reach the highest rate, `half` or `fp8` of the peak (device.hpp, matmul_profile). Others come nearer to it, as
+// clocks follow power: multiprocessors that wait leave the others a higher clock, up to 1.41 times as high (an H200: 0.71 of its peak). The
+// tile that takes least is taken (cuBLASLt chooses), no larger than the profile's, half to twice as high, a quarter to as wide. A small one
+// waits for what it loads, as one with 0.6 of what the profile's multiplies for each number loaded. Where some would have none, 2, 4
+// or 8 multiprocessors share a tile's loop, and a kernel adds up their sums in fp32. `depth`: begin, in numbers of bf16 of the profile's
+// tile's loop, twice as many of fp8. Chosen with 520 products of H200 known, held to others; sharing with 1,240 known (docs/steps.md).
 #pragma once
 
 #include "model/cluster/device.hpp"
