@@ -332,6 +332,14 @@ double kept_of_mlp(const layer_setting& s, double input_bytes) {
          shared * (number * before + input_bytes);
 }
 
+/// What the second of an MLP's products put out, or the only one before its activation.
+double one_product_of_mlp(const layer_setting& s) {
+  const sizes n(s);
+  return number * (s.model.experts == 0
+                       ? n.tokens * n.inner
+                       : expert_tokens(s) * static_cast<double>(s.model.expert_intermediate));
+}
+
 double kept_by_all(const layer_setting& s) {
   const sizes n(s);
   const bool fp8 = s.linear == product_type::fp8;
@@ -435,9 +443,7 @@ double kept_bytes(const layer_setting& s) {
       return 2 * input + number * n.local * n.latents +
              n.tokens *
                  (number * (n.output + (n.latent > 0 ? 0 : n.query + n.value)) + statistics) +
-             (s.model.experts == 0
-                  ? number * n.tokens * n.inner
-                  : number * expert_tokens(s) * static_cast<double>(s.model.expert_intermediate));
+             one_product_of_mlp(s);
     case recomputation::full:
       return input;
   }
@@ -454,12 +460,30 @@ double working_bytes(const layer_setting& s) {
          number * s.model.products_before_activation() * width;
 }
 
+/// What a layer's forward pass holds at most, in its MLP, beside what it keeps.
+double passing_bytes(const layer_setting& s) {
+  const sizes n(s);
+  const bool in_pieces = s.cut.tensor > 1 && s.overlaps_tensor;
+  const double end = in_pieces ? 0 : number * n.tokens * n.hidden;  // of all tensor ranks
+  const double mlp = kept_of_mlp(s, s.linear == product_type::fp8 ? 1 : number);
+  switch (s.recomputed) {
+    case recomputation::none:
+      return end;
+    case recomputation::selective:
+      return 2 * end + mlp - one_product_of_mlp(s);
+    case recomputation::full:
+      return 2 * end + mlp;
+  }
+  return 0;
+}
+
 double loss_bytes(const layer_setting& s) {
   const sizes n(s);
-  constexpr double on_one = 2 + 4 + 4 + 4, over_ranks = 4 + 4 + 4 + 4, gradient_in_storage = 4;
+  constexpr double on_one = 2 + 4 + 4 + 4, over_ranks = 2 + 4 + 4 + 4 + 4, gradient_in_storage = 4;
   const double forms =
       (s.cut.tensor > 1 ? over_ranks : on_one) + (s.fused ? 0 : gradient_in_storage);
-  return logits(s) * forms + number * n.tokens * n.hidden;
+  const double left = passing_bytes(s);
+  return logits(s) * forms + number * n.tokens * n.hidden + (left < logits(s) * wide ? left : 0);
 }
 
 double dense_parameters_a_rank(const layer_setting& s) {

@@ -106,8 +106,9 @@ std::vector<layer_operation> loss_backward(const layer_setting&);
 double kept_bytes(const layer_setting&);
 /// Bytes that a layer holds at most beside what it keeps: of the recomputed layer, where there is one.
 double working_bytes(const layer_setting&);
-/// Of the loss: the output layer's input, and logits in bf16, in fp32, their softmax and its gradient; over tensor ranks their
-/// softmax, its gradient, exponentials and what both add up to, all in fp32 (PyTorch, torch/distributed/tensor/parallel/loss.py).
+/// Of the loss: the output layer's input, and logits in bf16, in fp32, their softmax and its gradient; over tensor ranks in bf16, and
+/// in fp32 their softmax, its gradient, exponentials and what both add up to (PyTorch, torch/distributed/tensor/parallel/loss.py).
+/// What was in bf16 is gone by then, as is what the last layer passed on, but an allocator keeps their blocks; logits fit into none.
 double loss_bytes(const layer_setting&);
 
 /// Parameters of one layer on a device, those of experts apart: they have replicas of their own.

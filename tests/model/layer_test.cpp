@@ -181,9 +181,34 @@ TEST(layer, of_latents_keeps_them_and_what_they_become) {
 }
 
 TEST(layer, logits_are_held_in_four_forms_beside_what_they_are_made_of) {
-  constexpr double input = 2.0 * 4096 * 4096;
-  EXPECT_EQ(loss_bytes(llama2()), 4096.0 * 32000 * (2 + 4 + 4 + 4) + input);
-  EXPECT_EQ(loss_bytes(llama2(2)), 4096.0 * 16000 * (4 + 4 + 4 + 4) + input);
+  constexpr double input = 2.0 * 4096 * 4096, passed_on = input;
+  EXPECT_EQ(loss_bytes(llama2()), 4096.0 * 32000 * (2 + 4 + 4 + 4) + input + passed_on);
+  EXPECT_EQ(loss_bytes(llama2(2)), 4096.0 * 16000 * (2 + 4 + 4 + 4 + 4) + input + passed_on);
+}
+
+/// Input and output, two products and the activation's output, of which selective recomputation keeps one.
+TEST(layer, blocks_of_the_forward_pass_stay_beside_the_loss) {
+  constexpr double end = 2.0 * 4096 * 4096, product = 2.0 * 4096 * 11008;
+  auto s = llama2();
+  const double kept = loss_bytes(s) - end;
+  s.recomputed = recomputation::full;
+  EXPECT_EQ(loss_bytes(s), kept + 2 * end + 3 * product);
+  s.recomputed = recomputation::selective;
+  EXPECT_EQ(loss_bytes(s), kept + 2 * end + 2 * product);
+  s = llama2(2);
+  const double kept_of_two = loss_bytes(s) - end;
+  s.overlaps_tensor = true;  // never whole
+  EXPECT_EQ(loss_bytes(s), kept_of_two);
+  s.recomputed = recomputation::full;
+  EXPECT_EQ(loss_bytes(s), kept_of_two + 1.5 * product);
+}
+
+/// 8 layers' width of an MLP beside few logits: they fit into its blocks.
+TEST(layer, small_logits_take_blocks_of_the_forward_pass) {
+  auto s = llama2();
+  s.recomputed = recomputation::full;
+  s.model.intermediate *= 8;
+  EXPECT_EQ(loss_bytes(s), 4096.0 * 32000 * (2 + 4 + 4 + 4) + 2.0 * 4096 * 4096);
 }
 
 TEST(layer, output_layer_multiplies_the_vocabulary) {
