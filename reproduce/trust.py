@@ -225,10 +225,11 @@ def of_layers(layers, again, kinds, fresh, fresh_shipped, sealed, sealed_shipped
           for name, flag in (("with two tensor ranks", "--tp 2"), ("with two context ranks, four schedules", "--cp 2"),
                              ("with sharded parameters", "--shard"))),
         ("the first 200 products on a second card", kinds.errors("products")),
-        ("200 drawn at random, on a third card: by the profile as shipped", fresh_shipped.errors("products")),
+        ("200 drawn at random, on a third card, known by now: by the profile as shipped", fresh_shipped.errors("products")),
         ("of these, of 60 us and more", errors([p for p in fresh_shipped.errors("products").points if p["measured_s"] >= 60e-6])),
         ("the same products by the profile that was fitted to the second card", fresh.errors("products")),
-        ("200 others, drawn at random, on another card and later: by the profile as shipped",
+        ("200 others, drawn at random, on another card: as shipped, known by now (sealed, a law with one term more had 2.4 and 12.0 %, "
+         "docs/steps.md)",
          sealed_shipped.errors("products")),
         ("of these, of 60 us and more", errors([p for p in sealed_shipped.errors("products").points if p["measured_s"] >= 60e-6])),
         ("the same products by the profile that was fitted to the second card", sealed.errors("products")),
