@@ -228,12 +228,12 @@ def of_layers(layers, again, kinds, fresh, fresh_shipped, sealed, sealed_shipped
         ("200 drawn at random, on a third card, known by now: by the profile as shipped", fresh_shipped.errors("products")),
         ("of these, of 60 us and more", errors([p for p in fresh_shipped.errors("products").points if p["measured_s"] >= 60e-6])),
         ("the same products by the profile that was fitted to the second card", fresh.errors("products")),
+        ("60 attention kernels drawn at random, on that card, by the profile as shipped", fresh_shipped.errors("kernels")),
         ("200 others, drawn at random, on another card: as shipped, known by now (sealed, a law with one term more had 2.4 and 12.0 %, "
          "docs/steps.md)",
          sealed_shipped.errors("products")),
         ("of these, of 60 us and more", errors([p for p in sealed_shipped.errors("products").points if p["measured_s"] >= 60e-6])),
         ("the same products by the profile that was fitted to the second card", sealed.errors("products")),
-        ("60 attention kernels drawn at random, on that card, by the profile as shipped", fresh_shipped.errors("kernels")),
         ("elementwise operations of a layer, other sizes", kinds.errors("elementwise")),
         ("layers of two more models and of other lengths, elementwise operations and boost fitted, once run", kinds.errors("layers")),
         *((f"of these by pass: {name}", kinds.errors(f"{kind} of layers"))
