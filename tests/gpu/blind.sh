@@ -2,12 +2,12 @@
 # A blind check on two GPUs of one host: what tests/gpu/draw.py draws, beside what calibrates the machine in a minute, over NVLink,
 # host memory and sockets:
 #   tests/gpu/blind.sh PROGRAM DRAWN RESULTS [SECONDS]
-# PROGRAM: attnsim with CUDA, cuDNN and NCCL. DRAWN: the folder that draw.py wrote. SECONDS: for all of it, 290.
+# PROGRAM: attnsim with CUDA, cuDNN and NCCL. DRAWN: the folder that draw.py wrote. SECONDS: for all of it, 300.
 # Writes RESULTS/fit_TRANSPORT.json and sequences_TRANSPORT.json (to fit), held_out_TRANSPORT.json, schedules_TRANSPORT.jsonl and calls_pytorch.json, host.yaml (to
 # check), as it goes; KEEP, where set, is a command that is run after each step.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-program=$1 drawn=$2 results=$3 budget=${4:-290}
+program=$1 drawn=$2 results=$3 budget=${4:-300}
 started=$(date +%s)
 mkdir -p "$results"
 nvlink='env'
@@ -25,12 +25,16 @@ run() {
   echo "[$(($(date +%s) - started)) s] $name: exit $?" >&2
   ${KEEP:-:}
 }
-# of TRANSPORT CLUSTER KINDS CALIBRATE HOLD VALIDATE: seconds of each
+# of TRANSPORT CLUSTER KINDS CALIBRATE HOLD VALIDATE [STARTS LARGEST]: seconds of each. Sockets are as fast as the cores that a start
+# gets: what calibrates them is from several starts, of two rounds each.
 of() {
-  transport=$1 cluster=$2 kinds=$3
+  transport=$1 cluster=$2 kinds=$3 starts=${7:-1} largest=${8:-256}
   eval "through=\$$transport"
-  run $(($4 + 8)) "measure_$transport" $through "$program" measure --quick $kinds --rounds 5 --largest 256 --seconds "$4" \
-    --time-out 15 --quiet --out "$results/fit_$transport.json"
+  for start in $(seq "$starts"); do
+    rounds=$((starts > 1 ? 2 * start : 5))
+    run $(($4 / starts + 8)) "measure_$transport" $through "$program" measure --quick $kinds --rounds $rounds --largest "$largest" \
+      --seconds $(($4 / starts)) --time-out 15 --quiet --out "$results/fit_$transport.json"
+  done
   run 13 "sequences_$transport" $through "$program" measure --kernels cuda --kinds sequence --rounds 9 --seconds 5 --time-out 10 --quiet \
     --out "$results/sequences_$transport.json"
   run $(($5 + 8)) "points_$transport" $through "$program" measure --points "$drawn/points_$transport.json" --rounds 3 --seconds "$5" \
@@ -45,4 +49,4 @@ run 45 pytorch python3 "$here/pytorch.py" "$results" --seconds 18 --no-kernels -
 of nvlink two-h100 "--kinds kernel,memory,transfer,overlap" 50 20 44
 few="--kernels cuda --kinds transfer,overlap"
 of host_memory two-h100-host-memory "$few" 12 6 17
-of sockets two-h200-sockets "$few" 14 8 22
+of sockets two-h200-sockets "$few" 15 8 22 3 64
