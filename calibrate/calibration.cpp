@@ -64,8 +64,8 @@ calibration calibrate(const device_profile& prior, const std::vector<measurement
   fit_products(f);
   fit_elementwise(f);
   fit_transports(f);
-  fit_interference(f);
   fit_launches(f);
+  fit_interference(f);
   fit_intervals(f);
   return std::move(f.result);
 }

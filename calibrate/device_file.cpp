@@ -71,13 +71,21 @@ std::string text(const key_split& s) {
                      s.assumed.empty() ? "" : ",\n                assumed: " + quoted(s.assumed));
 }
 
+std::string text(const call_launches& c) {
+  return fmt::format("{{forward: {}, backward: {}, few_rows: {}, request: {}}}", text(c.forward),
+                     text(c.backward), text(c.few_rows), text(c.request));
+}
+
 std::string text(const kernel_profile& k) {
   std::string result = fmt::format(
       "  - name: {}\n    source: {}\n    basis: {}\n    occupancy: {{forward: {}, backward: {}}}\n",
       k.name, quoted(k.source), name_of(k.basis), text(k.scheduling), text(k.backward_scheduling));
   if (k.boost != 1) result += fmt::format("    boost: {:.4g}\n", k.boost);
+  if (k.ragged != 1) result += fmt::format("    ragged: {:.4g}\n", k.ragged);
+  if (!k.skips_unseen) result += "    skips_unseen: false\n";
   if (k.staircase) result += "    staircase: true\n";
   if (k.split.present()) result += fmt::format("    key_split: {}\n", text(k.split));
+  if (k.host.forward > seconds()) result += fmt::format("    host: {}\n", text(k.host));
   if (!k.laws.empty()) result += "    laws:\n";
   for (const auto& law : k.laws) result += text(law);
   if (!k.tables.empty()) result += "    tables:\n";
@@ -132,6 +140,7 @@ std::string text(const transport_profile& t) {
   if (t.slowdown > 0) result += fmt::format(", slowdown: {:.4g}", t.slowdown);
   if (t.uncertainty > 0) result += fmt::format(", uncertainty: {:.3g}", t.uncertainty);
   if (t.several_peers > 0) result += fmt::format(", several_peers: {:.3g}", t.several_peers);
+  if (t.wake > seconds()) result += fmt::format(", wake: {}", text(t.wake));
   result += ramp_text("ramp", t.ramp);
   result += ramp_text("one_way_ramp", t.one_way_ramp);
   result += ramp_text("collective_ramp", t.collective_ramp);
@@ -182,11 +191,11 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
       "multiprocessors: {}\nroofline_efficiency: {:.4g}\nkernel_launch: {}\n"
       "communication_slowdown: {:.4g}\nidle_start: {{launch: {}, launch_communication: {}, next: "
       "{}, "
-      "next_communication: {}, graph_launch: {}, gap: {}, gap_communication: {}{}{}}}\n",
+      "next_communication: {}, call: {}, graph_launch: {}, gap: {}, gap_communication: {}{}{}}}\n",
       d.multiprocessors, d.roofline_efficiency, text(d.kernel_launch), d.communication_slowdown,
       text(d.idle_start.launch), text(d.idle_start.launch_communication), text(d.idle_start.next),
-      text(d.idle_start.next_communication), text(d.idle_start.graph_launch),
-      text(d.idle_start.gap), text(d.idle_start.gap_communication),
+      text(d.idle_start.next_communication), text(d.idle_start.call),
+      text(d.idle_start.graph_launch), text(d.idle_start.gap), text(d.idle_start.gap_communication),
       d.idle_start.sustained > 0
           ? fmt::format(", sustained_after: {}, sustained: {:.4g}",
                         text(d.idle_start.sustained_after), d.idle_start.sustained)

@@ -13,9 +13,9 @@ namespace attnsim {
 class fitting {
  public:
   /// References are kept.
-  fitting(const device_profile& prior, const std::vector<measurement_set>& measured,
+  fitting(const device_profile& before, const std::vector<measurement_set>& measured,
           const std::vector<log_set>& read)
-      : sets(measured), logs(read) {
+      : prior(before), sets(measured), logs(read) {
     result.profile = prior;
   }
 
@@ -39,6 +39,7 @@ class fitting {
     }
   }
 
+  const device_profile& prior;
   const std::vector<measurement_set>& sets;
   const std::vector<log_set>& logs;
   calibration result;
@@ -50,10 +51,10 @@ void fit_kernels(fitting&);
 void fit_products(fitting&);
 void fit_elementwise(fitting&);
 void fit_transports(fitting&);
-/// Both at once, and runs from idle; after the others.
-void fit_interference(fitting&);
-/// Operations after the first of a run from idle; after the others.
+/// Runs from idle; after the others.
 void fit_launches(fitting&);
+/// Both at once, and clocks of runs from idle; after all others.
+void fit_interference(fitting&);
 
 /// The half-width within which 90 % of the residuals lie, at least 1 %.
 double interval_of(const std::vector<double>& residuals);

@@ -16,9 +16,12 @@ namespace {
 
 class interference_fits {
  public:
-  explicit interference_fits(fitting& f) : f_(f) {}
+  explicit interference_fits(fitting& f)
+      : f_(f),
+        knows_launches_(f.profile().idle_start.launch > seconds()),
+        before_begin_(before_begin()) {}
 
-  /// What a kernel takes alone is told from what it took beside transfers only together with what these cost it: each round
+  /// The launches are known from sequences or the prior, else they are told here together with the clocks. What a kernel takes alone is told from what it took beside transfers only together with what these cost it: each round
   /// takes the last one's costs off. They converge, as short transfers cost less than those that tell the slowdown.
   void run() {
     constexpr int rounds = 30;
@@ -53,7 +56,7 @@ class interference_fits {
           set.on && p.transfer.channels == 0 && p.order == launch_order::communication_first;
       const double lost =
           beside_transfer ? lost_a_second(flow_of(p.transfer, *set.on).transport) * beside(m) : 0;
-      const shortest_seen seen{m.median("kernel_s"), lost};
+      const shortest_seen seen{executed(p, m), lost};
       for (auto& [known, least] : shortest) {
         if (known != p.kernel) continue;
         if (seen.time < least.time) least = seen;
@@ -77,6 +80,24 @@ class interference_fits {
     return time;
   }
 
+  /// From its begin to its end, where the launches are known; else also its launch.
+  double executed(const overlap_point& p, const measurement& m) const {
+    const auto& start = f_.profile().idle_start;
+    const double first = std::max(0.0, start.launch.value() - before_begin_.value_or(0));
+    const double launch = p.order == launch_order::compute_first ? first : start.next.value();
+    return m.median("kernel_s") - (knows_launches_ ? launch : 0);
+  }
+
+  /// Of a kernel that is launched first.
+  std::optional<double> before_begin() const {
+    std::vector<double> found;
+    f_.each<overlap_point>([&](const auto& p, const auto& m, const auto&) {
+      if (is_long(m) && p.order == launch_order::compute_first)
+        found.push_back(m.median() - m.median("kernel_s"));
+    });
+    return found.empty() ? std::nullopt : std::optional(median(found));
+  }
+
   double lost_a_second(link_kind kind) const {
     const auto found = lost_a_second_.find(kind);
     return found == lost_a_second_.end() ? 0 : found->second;
@@ -98,16 +119,16 @@ class interference_fits {
   };
 
   std::optional<launches> launch_of(const times_from_idle& idle) const {
-    std::vector<double> launch, both;
+    const auto& start = f_.profile().idle_start;
+    if (knows_launches_) return launches{start.launch.value(), start.launch_communication.value()};
+    std::vector<double> both;
     f_.each<overlap_point>([&](const auto& p, const auto& m, const auto&) {
-      if (is_long(m))
-        (p.order == launch_order::compute_first ? launch : both)
-            .push_back(m.median() - m.median("kernel_s"));
+      if (is_long(m) && p.order == launch_order::communication_first)
+        both.push_back(m.median() - m.median("kernel_s"));
     });
-    if (launch.empty() || both.empty()) return std::nullopt;
-    const double before = median(launch);
-    return launches{before + first_call(kernels_in_a_row(idle)),
-                    std::max(0.0, median(both) - before)};
+    if (!before_begin_ || both.empty()) return std::nullopt;
+    return launches{*before_begin_ + first_call(kernels_in_a_row(idle)),
+                    std::max(0.0, median(both) - *before_begin_)};
   }
 
   void fit_idle_start(const times_from_idle& idle) {
@@ -118,6 +139,7 @@ class interference_fits {
     const auto found = launch_of(idle);
     if (!found) return f_.kept("idle_start", "no overlaps with long kernels");
     fit_boosts(kernels_in_a_row(idle));
+    if (knows_launches_) return;
     auto& start = f_.profile().idle_start;
     start.launch = seconds(found->kernel);
     start.launch_communication = seconds(found->communication);
@@ -168,7 +190,7 @@ class interference_fits {
       const double alone = std::find_if(idle.begin(), idle.end(), [&](const auto& k) {
                              return k.first == p.kernel;
                            })->second;
-      const double kernel = m.median("kernel_s"), together = beside(m);
+      const double kernel = executed(p, m), together = beside(m);
       const double lost =
           kernel - alone;  // together x (1 - 1 / slowdown), as sim/kernel_run has it
       constexpr double enough = 0.1;
@@ -205,6 +227,9 @@ class interference_fits {
   /// A transfer launched second ends before the kernel only where it gets in between thread blocks.
   void set_scheduling(const std::string& name, pass_kind pass, const std::vector<double>& waits) {
     auto& kernel = f_.kernel(name);
+    if (const auto* before = f_.prior.find_kernel(name); before && before->basis == basis::measured)
+      return f_.kept(fmt::format("kernel {} occupancy, {}", kernel.name, name_of(pass)),
+                     "the kernel's own");
     const auto found = median(waits) < 0.9 ? block_scheduling::waves : block_scheduling::persistent;
     (pass == pass_kind::forward ? kernel.scheduling : kernel.backward_scheduling) = found;
     f_.fitted(fmt::format("kernel {} occupancy, {}", kernel.name, name_of(pass)),
@@ -224,6 +249,8 @@ class interference_fits {
   }
 
   fitting& f_;
+  bool knows_launches_;
+  std::optional<double> before_begin_;
   std::map<link_kind, double>
       lost_a_second_;  ///< of a kernel's time, for each second beside a transfer
   launches launch_;

@@ -44,7 +44,7 @@ class kernel_fits {
           points.size() < enough ? f_.kept(name_of_law(kernel, points), "fewer than 6 shapes")
                                  : members.push_back(&points);
         }
-        if (!members.empty()) fit_family(kernel, members);
+        if (!members.empty()) fit_family(kernel, members, known_blocks(before, pass_and_dim));
       }
       for (const auto& law : before.laws) {
         const auto measured = families.find({law.pass, law.head_dim});
@@ -70,6 +70,17 @@ class kernel_fits {
       return one.pass == wanted.pass && one.head_dim == wanted.head_dim &&
              one.mask == wanted.mask && one.group == wanted.group;
     });
+  }
+
+  /// A law of the prior's, where that was measured: how a kernel cuts its work is the same on every machine, and a few shapes, sides
+  /// of powers of two above all, hardly tell it.
+  static const kernel_law* known_blocks(const kernel_profile& before,
+                                        const std::pair<pass_kind, std::int64_t>& pass_and_dim) {
+    if (before.basis != basis::measured) return nullptr;
+    const auto found = std::find_if(before.laws.begin(), before.laws.end(), [&](const auto& law) {
+      return std::pair(law.pass, law.head_dim) == pass_and_dim;
+    });
+    return found == before.laws.end() ? nullptr : &*found;
   }
 
   /// The prior's law as many times slower as the few shapes are that were measured of it.
@@ -164,8 +175,14 @@ class kernel_fits {
   };
 
   /// Start, block, token and row by least squares, for each mask and group; what multiplies them (tiles, slots, ...) is
-  /// searched and the same for all: it is one kernel.
-  void fit_family(kernel_profile& kernel, const family& members) {
+  /// searched and the same for all: it is one kernel. `known`: not searched.
+  void fit_family(kernel_profile& kernel, const family& members, const kernel_law* known) {
+    family_fit best = known ? fit_laws(members, *known) : searched_family(members);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      take_law(kernel, *members[i], best.laws[i], best.fits[i]);
+  }
+
+  family_fit searched_family(const family& members) {
     const auto any = [&](auto is) {
       return std::any_of(members.begin(), members.end(),
                          [&](const auto* points) { return is(points->front().what); });
@@ -193,8 +210,7 @@ class kernel_fits {
         }
       }
     }
-    for (std::size_t i = 0; i < members.size(); ++i)
-      take_law(kernel, *members[i], best.laws[i], best.fits[i]);
+    return best;
   }
 
   /// Squares cannot tell what rows take by themselves from what blocks do: they have it from the rectangles.

@@ -1,12 +1,16 @@
-// What a run from idle devices takes for each operation after its first ones: of the host to launch it, and of the device between
-// the events that time it.
+// What a run from idle devices takes: of the host to launch its operations, the first ones and those behind, of the device between the
+// events that time them, of links until they are awake.
+#include "calibrate/fitting.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
 
-#include "calibrate/fitting.hpp"
 #include "calibrate/predicted.hpp"
+#include "calibrate/sequence.hpp"
 #include "model/median.hpp"
 
 namespace attnsim {
@@ -20,8 +24,11 @@ class launch_fits {
     fit_host("idle_start.next", sequence_kind::casts, &idle_start_profile::next);
     fit_host("idle_start.next_communication", sequence_kind::exchanges,
              &idle_start_profile::next_communication);
+    fit_first();
+    fit_calls();
     fit_gaps();
     fit_graphs();
+    fit_wakes();
     fit_uncertainty();
   }
 
@@ -69,6 +76,70 @@ class launch_fits {
     set(name, field, growths(operations, sequence_start::idle, "launch_s"));
   }
 
+  /// What the host takes longer for the first of a kind than for those behind it.
+  void fit_first() {
+    const auto& start = f_.profile().idle_start;
+    const double local = start.next.value(), communication = start.next_communication.value();
+    const auto longer = [&](sequence_kind operations, double each) {
+      std::vector<double> found;
+      for (const auto& set : f_.sets) {
+        const auto times = times_of(set, operations, sequence_start::idle, "launch_s");
+        if (times.size() > 1) found.push_back(times.begin()->second - times.begin()->first * each);
+      }
+      return found;
+    };
+    const auto raised = [](std::vector<double> list, double by) {
+      for (auto& one : list) one += by;
+      return list;
+    };
+    set("idle_start.launch", &idle_start_profile::launch,
+        raised(longer(sequence_kind::casts, local), local));
+    auto first = raised(longer(sequence_kind::exchanges, communication), communication);
+    const auto beside = raised(longer(sequence_kind::both, (local + communication) / 2),
+                               local + communication - start.launch.value());
+    first.insert(first.end(), beside.begin(), beside.end());
+    set("idle_start.launch_communication", &idle_start_profile::launch_communication, first);
+  }
+
+  /// Of short ones: of long calls there is one a sample, behind a pause.
+  static void add_launch(std::vector<double>& list, const measurement& m) {
+    constexpr double shorter = 200e-6;
+    if (m.samples.contains("launch_s") && m.median() < shorter)
+      list.push_back(m.median("launch_s"));
+  }
+
+  void fit_calls() {
+    std::vector<double> memory;
+    f_.each<memory_point>([&](const auto&, const auto& m, const auto&) { add_launch(memory, m); });
+    set("idle_start.call", &idle_start_profile::call, memory);
+    struct launches {
+      std::vector<double> forward, backward, few_rows;
+    };
+    std::map<std::string, launches> of_kernels;
+    f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
+      auto& of = of_kernels[p.kernel];
+      add_launch(p.pass == pass_kind::backward ? of.backward
+                 : has_few_rows(p)             ? of.few_rows
+                                               : of.forward,
+                 m);
+    });
+    for (const auto& [name, of] : of_kernels) {
+      const auto points = of.forward.size() + of.backward.size() + of.few_rows.size();
+      if (points == 0) continue;
+      auto& host = f_.kernel(name).host;
+      const auto set_to = [](seconds& time, const std::vector<double>& list) {
+        if (!list.empty()) time = seconds(median(list));
+      };
+      set_to(host.forward, of.forward);
+      set_to(host.backward, of.backward);
+      set_to(host.few_rows, of.few_rows);
+      f_.fitted(fmt::format("kernel {} host", name),
+                fmt::format("{} forward, {} backward, {} of few rows", to_string(host.forward),
+                            to_string(host.backward), to_string(host.few_rows)),
+                points);
+    }
+  }
+
   void fit_gaps() {
     const double cast =
         f_.profile().memory_time(byte_count(memory_traffic(sequence_point().cast()))).value();
@@ -104,6 +175,36 @@ class launch_fits {
       }
     }
     set("idle_start.graph_launch", &idle_start_profile::graph_launch, found);
+  }
+
+  /// What the shortest sequence of exchanges takes longer than the rest of the profile has it: of a graph, or launched one by one
+  /// where messages take longer than their launches, behind which the links would wake unseen.
+  void fit_wakes() {
+    std::map<link_kind, std::vector<double>> found;
+    for (const auto& set : f_.sets) {
+      if (!set.on) continue;
+      auto fitted = *set.on;
+      fitted.device = f_.profile();
+      const auto kind = flow_of(sequence_point().exchange(), fitted).transport;
+      fitted.device.transports[static_cast<int>(kind)].wake = {};
+      const auto times = [&](sequence_start start) {
+        return times_of(set, sequence_kind::exchanges, start, "time_s");
+      };
+      const bool slow = growth(times(sequence_start::idle)).value_or(0) >
+                        1.5 * f_.profile().idle_start.next_communication.value();
+      const auto start = slow ? sequence_start::idle : sequence_start::graph;
+      const auto measured = times(start);
+      if (measured.empty()) continue;
+      const auto [count, time] = *measured.begin();
+      const auto rest = simulated(
+          {.operations = sequence_kind::exchanges, .count = count, .start = start}, fitted);
+      found[kind].push_back(time - rest.value());
+    }
+    for (const auto& [kind, list] : found) {
+      auto& wake = f_.profile().transports[static_cast<int>(kind)].wake;
+      wake = seconds(std::max(0.0, median(list)));
+      f_.fitted(fmt::format("transports.{}.wake", name_of(kind)), to_string(wake), list.size());
+    }
   }
 
   /// Nine of ten samples from idle devices are within it.

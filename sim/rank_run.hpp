@@ -30,6 +30,7 @@ struct stream_state {
   std::uint16_t flows_pending = 0;
   bool busy = false;
   bool awaits_launch = false;  ///< or its gap is not over
+  bool awaits_links = false;   ///< has begun to communicate, and they wake
   picoseconds started = 0;
 };
 
@@ -165,10 +166,10 @@ class rank_run {
     stream.awaits_launch = false;
     stream.started = around_.now();
     if (op.lane < 0) return start_local(s, op);
-    // Of two that wait for the same the first launched starts first. In a run that starts idle both are launched by then, and
-    // communication has the stream of higher priority (validate/executor).
-    const bool starts_idle = rules_.placed.chosen().start != run_start::in_sequence;
-    const bool goes_first = starts_idle || op.operation < state_.kernel.operation();
+    // Of two that wait for the same the first launched starts first, in a graph the first captured. In a run that is launched one by
+    // one from idle both are launched by then, and communication has the stream of higher priority (validate/executor).
+    const bool one_by_one = rules_.placed.chosen().start == run_start::idle;
+    const bool goes_first = one_by_one || op.operation < state_.kernel.operation();
     const auto now = around_.now();
     const auto room = rules_.lane_of(op).channels > 0 ? state_.kernel.room(now, goes_first) : now;
     room == now ? begin_communication(s, op) : around_.wait(s, room);
@@ -202,7 +203,10 @@ class rank_run {
 
   void begin_communication(std::uint32_t s, const stream_operation& op) {
     const auto& l = rules_.lane_of(op);
-    if (l.channels > 0) occupy_device(l.transport, +1);
+    auto& waits = state_.streams[s].awaits_links;
+    if (l.channels > 0 && !waits) occupy_device(l.transport, +1);
+    waits = op.wake > 0 && !waits;
+    if (waits) return around_.wait(s, later(around_.now(), op.wake));
     const int flows = around_.arrive(op, s);
     state_.streams[s].flows_pending = static_cast<std::uint16_t>(flows);
     if (flows == 0) end_communication(s);

@@ -27,7 +27,8 @@ std::vector<launch_list> launches_of(const placed_schedule& i, const symmetry& s
   const bool idle = i.chosen().start != run_start::in_sequence;
   if (!idle && !options.launches) return all;
   for (std::size_t r = 0; r < all.size(); ++r) {
-    for (const auto time : idle ? idle_launch_times(i) : launch_times(i, s.rank_of_class[r]))
+    for (const auto time :
+         idle ? idle_launch_times(i, s.rank_of_class[r]) : launch_times(i, s.rank_of_class[r]))
       all[r].push_back(to_picoseconds(time.value()));
   }
   return all;

@@ -40,6 +40,7 @@ stream_programs::stream_programs(const placed_schedule& i) : streams(i.program()
       laid_out.lane = find_or_add(
           lanes, {pattern, static_cast<std::uint32_t>(op.stream),
                   i.communication().channels(pattern), i.communication().transport(pattern)});
+      laid_out.wake = to_picoseconds(wake_before(i, number).value());
       laid_out.bytes = bytes_of(i, number, pattern);
       laid_out.stretch =
           stretch(i.work(), op, i.on().device.transport(i.communication().transport(pattern)));

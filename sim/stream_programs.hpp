@@ -18,9 +18,10 @@ struct stream_operation {
   std::uint32_t operation = 0;  ///< its number in the program
   int lane = -1;                ///< -1: stays on the device
   bool kernel = false;
-  picoseconds gap = 0;  ///< before it begins (model/cost/host_time.hpp)
-  double bytes = 0;     ///< that every rank which takes part sends
-  double stretch = 1;   ///< as long as so many times the bytes take (model/cost/transfer.hpp)
+  picoseconds gap = 0;   ///< before it begins (model/cost/host_time.hpp)
+  picoseconds wake = 0;  ///< of it, before anything moves
+  double bytes = 0;      ///< that every rank which takes part sends
+  double stretch = 1;    ///< as long as so many times the bytes take (model/cost/transfer.hpp)
   std::array<std::uint32_t, most_streams> needs{};
 };
 

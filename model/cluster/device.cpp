@@ -127,6 +127,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
                    "slowdown",
                    "uncertainty",
                    "several_peers",
+                   "wake",
                    "pair"});
   transport_profile transport;
   transport.basis = read_basis(node);
@@ -147,6 +148,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
   transport.share_spread = node.get<double>("share_spread", 0);
   if (!(transport.share_spread >= 0 && transport.share_spread <= 2))
     node.fail("share_spread", "expected a standard deviation from 0 to 2");
+  transport.wake = node.get<seconds>("wake", {});
   transport.latency = node.get<seconds>("latency", {});
   transport.collective_latency = node.get<seconds>("collective_latency", {});
   transport.step_latency = node.get<seconds>("step_latency", {});
@@ -266,6 +268,15 @@ key_split read_split(const config_node& node) {
           .assumed = node.has("assumed") ? node.get_text("assumed") : ""};
 }
 
+call_launches read_call_launches(const config_node& node) {
+  node.allow_only({"forward", "backward", "few_rows", "request"});
+  const auto forward = node.get<seconds>("forward", {});
+  return {.forward = forward,
+          .backward = node.get<seconds>("backward", forward),
+          .few_rows = node.get<seconds>("few_rows", forward),
+          .request = node.get<seconds>("request", {})};
+}
+
 kernel_profile::fp8_rates read_fp8(const config_node& node, flop_rate peak) {
   node.allow_only({"basis", "source", "tables"});
   if (peak <= flop_rate()) node.fail("", "expected a device with an fp8 peak");
@@ -277,16 +288,19 @@ kernel_profile::fp8_rates read_fp8(const config_node& node, flop_rate peak) {
 }
 
 kernel_profile read_kernel(const config_node& node, flop_rate peak, flop_rate fp8_peak) {
-  node.allow_only({"name", "source", "basis", "occupancy", "boost", "staircase", "key_split",
-                   "laws", "tables", "fp8"});
+  node.allow_only({"name", "source", "basis", "occupancy", "boost", "ragged", "skips_unseen",
+                   "staircase", "key_split", "host", "laws", "tables", "fp8"});
   kernel_profile kernel;
   kernel.name = node.get<std::string>("name");
   kernel.source = node.get_text("source");
   kernel.basis = read_basis(node);
   read_scheduling(node, kernel);
   kernel.boost = read_factor(node, "boost");
+  kernel.ragged = read_factor(node, "ragged");
+  kernel.skips_unseen = node.get<bool>("skips_unseen", true);
   kernel.staircase = node.get<bool>("staircase", false);
   if (node.has("key_split")) kernel.split = read_split(node.at("key_split"));
+  if (node.has("host")) kernel.host = read_call_launches(node.at("host"));
   if (node.has("laws")) {
     for (const auto& law : node.at("laws").items()) kernel.laws.push_back(read_law(law));
   }
@@ -323,14 +337,16 @@ void read_transports(const config_node& node, device_profile& device) {
 }
 
 idle_start_profile read_idle_start(const config_node& node) {
-  node.allow_only({"launch", "launch_communication", "next", "next_communication", "graph_launch",
-                   "gap", "gap_communication", "sustained_after", "sustained", "uncertainty"});
+  node.allow_only({"launch", "launch_communication", "next", "next_communication", "call",
+                   "graph_launch", "gap", "gap_communication", "sustained_after", "sustained",
+                   "uncertainty"});
   const auto launch = node.get<seconds>("launch", {});
   const auto launch_communication = node.get<seconds>("launch_communication", {});
   return {.launch = launch,
           .launch_communication = launch_communication,
           .next = node.get<seconds>("next", launch),
           .next_communication = node.get<seconds>("next_communication", launch_communication),
+          .call = node.get<seconds>("call", {}),
           .graph_launch = node.get<seconds>("graph_launch", {}),
           .gap = node.get<seconds>("gap", {}),
           .gap_communication = node.get<seconds>("gap_communication", {}),

@@ -86,15 +86,29 @@ enum class block_scheduling {
   waves,       ///< many short blocks: a later kernel of higher priority gets in at the next wave
 };
 
+/// What the host's thread takes to launch one call of a kernel, with its short kernels before and after; zero: nobody measured it.
+struct call_launches {
+  seconds forward;
+  seconds backward;
+  seconds few_rows;  ///< forward, by a kernel that splits keys
+  seconds
+      request;  ///< and for each request of such a call beyond the first, whose keys lie elsewhere
+};
+
 struct kernel_profile {
   std::string name;
   std::string source;
   attnsim::basis basis = attnsim::basis::assumed;
   block_scheduling scheduling = block_scheduling::waves;
   block_scheduling backward_scheduling = block_scheduling::waves;
-  double boost = 1;        ///< its time in the tables over that after an idle start
+  double boost = 1;  ///< its time in the tables over that after an idle start
+  /// Forward, full mask, keys that are not whole tiles of 128: its time over that of keys that are. cuDNN's masks all of them then.
+  double ragged = 1;
+  /// Backward leaves out keys that no query sees, behind a triangle; false: it takes the whole rectangle, as cuDNN's does.
+  bool skips_unseen = true;
   bool staircase = false;  ///< takes causal masks with different strides on both sides in one call
   key_split split;
+  call_launches host;
   std::vector<kernel_law> laws;  ///< a pass that has one is not read from the tables
   std::vector<kernel_table> tables;
   /// Of fp8, which has no laws; empty: a kernel without.
@@ -208,6 +222,8 @@ struct transport_profile {
   /// Share by which exchanges of a rank with several peers at once may take longer than predicted: where ranks drift apart they
   /// wait for each other. Upwards in intervals, beside what `uncertainty` has; zero: no more than that.
   double several_peers = 0;
+  /// What the first message takes longer that a run on idle devices sends: links and threads sleep.
+  seconds wake;
   /// For ring collectives of two devices, where theirs are not those of many: null, as many.
   std::shared_ptr<const transport_profile> pair;
 
@@ -226,8 +242,10 @@ struct transport_profile {
 struct idle_start_profile {
   seconds launch;                ///< the host's time for the first local operation, until it runs
   seconds launch_communication;  ///< and for the first one that communicates
-  seconds next;                  ///< for each local operation after the first
+  seconds next;                  ///< for each local operation after the first, of one call
   seconds next_communication;
+  seconds
+      call;  ///< of these, for each further call that moves memory; kernels have their own (call_launches)
   seconds graph_launch;  ///< or for all of them as one CUDA graph
   /// What the device takes between operations, as runs are timed: each between two events of its own.
   seconds gap;                ///< before a local one
@@ -343,13 +361,13 @@ void require_peak(const device_profile&, data_type);
 ///   kernel_launch: 4 us
 ///   queues: 8
 ///   communication_slowdown: 1.1
-///   idle_start: {launch: 6 us, launch_communication: 60 us, next: 5 us, next_communication: 15 us, graph_launch: 20 us,
+///   idle_start: {launch: 6 us, launch_communication: 60 us, next: 5 us, next_communication: 15 us, call: 4 us, graph_launch: 20 us,
 ///                gap: 5 us, gap_communication: 3 us, sustained_after: 10 ms, sustained: 0.1, uncertainty: 0.5}     # next: as launch; the others zero
 ///   uncertainty: {compute: 0.1, communication: 0.25, sustained: 0.08, memory: 0.2, overlap: 0.15}
 ///   transports:
 ///     nvlink: {basis: measured, efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, share_spread: 0.2, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1,
-///              several_peers: 0.2, pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
+///              several_peers: 0.2, wake: 18 us, pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
 ///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none
 ///   kernels:
 ///   - name: fa3
@@ -357,8 +375,11 @@ void require_peak(const device_profile&, data_type);
 ///     basis: published                 # or measured, assumed
 ///     occupancy: persistent            # or {forward: persistent, backward: waves}
 ///     boost: 1.05
+///     ragged: 1.1
+///     skips_unseen: true
 ///     staircase: false
 ///     key_split: {efficiency: 0.9, rows: 64, least: 128, filling: 0.5, combine: 2 us, assumed: nobody measured it}
+///     host: {forward: 6 us, backward: 16 us, few_rows: 10 us, request: 1 us}
 ///     laws:
 ///     - {pass: forward, head_dim: 128, mask: causal, tile: 128, slots: 1, grouped: false, start: 3 us, block: 3 us, token: 12.6 ns,
 ///        row: 0 ns, uneven: 0.5, diagonal: 0.5}

@@ -59,6 +59,15 @@ seconds of_communication(const placed_schedule& i, const operation& op, int rank
   }
 }
 
+/// What an operation of `rank` takes longer than one of a single call that moves memory.
+seconds of_more_calls(const placed_schedule& i, std::size_t op, int rank) {
+  const auto call = i.on().device.idle_start.call;
+  const auto kernels = i.costs().launches(op, rank);
+  const int alike =
+      i.costs().memory(op, rank).count + (kernels > seconds() ? 0 : i.costs().calls(op, rank));
+  return kernels + (alike - 1) * call;
+}
+
 }  // namespace
 
 std::vector<seconds> launch_times(const placed_schedule& i, int rank) {
@@ -76,7 +85,7 @@ std::vector<seconds> launch_times(const placed_schedule& i, int rank) {
   return times;
 }
 
-std::vector<seconds> idle_launch_times(const placed_schedule& i) {
+std::vector<seconds> idle_launch_times(const placed_schedule& i, int rank) {
   const auto start = i.chosen().start;
   std::vector<seconds> times;
   if (start == run_start::in_sequence) return times;
@@ -84,13 +93,26 @@ std::vector<seconds> idle_launch_times(const placed_schedule& i) {
   const bool graph = start == run_start::idle_graph;
   seconds now = graph ? host.graph_launch : seconds();
   auto local = host.launch, communication = host.launch_communication;
-  for (const auto& op : i.program().program) {
-    auto& own = is_communication(op.kind) ? communication : local;
-    if (!graph) now += own;
-    own = is_communication(op.kind) ? host.next_communication : host.next;
+  const auto& program = i.program().program;
+  for (std::size_t op = 0; op < program.size(); ++op) {
+    const bool communicates = is_communication(program[op].kind);
+    auto& own = communicates ? communication : local;
+    if (!graph) now += communicates ? own : own + of_more_calls(i, op, rank);
+    own = communicates ? host.next_communication : host.next;
     times.push_back(now);
   }
   return times;
+}
+
+seconds wake_before(const placed_schedule& i, std::size_t op) {
+  if (i.chosen().start == run_start::in_sequence) return {};
+  const auto& program = i.program().program;
+  const auto first = std::find_if(program.begin(), program.end(),
+                                  [](const auto& o) { return is_communication(o.kind); });
+  if (first - program.begin() != static_cast<std::ptrdiff_t>(op)) return {};
+  return i.on()
+      .device.transport(i.communication().transport(i.communication().pattern_of(op)))
+      .wake;
 }
 
 seconds gap_before(const placed_schedule& i, std::size_t op) {

@@ -21,13 +21,16 @@ namespace attnsim {
 /// When the host of `rank` has launched each operation of the program, from its first on; empty without a host profile.
 std::vector<seconds> launch_times(const placed_schedule&, int rank);
 
-/// The same of a run that starts on idle devices, whose host is this project's executor (device.hpp, idle_start_profile); empty in
-/// sequence. Graphs are launched all at once.
-std::vector<seconds> idle_launch_times(const placed_schedule&);
+/// The same of a run that starts on idle devices, whose host is this project's executor (device.hpp, idle_start_profile and
+/// call_launches); empty in sequence. Graphs are launched all at once.
+std::vector<seconds> idle_launch_times(const placed_schedule&, int rank);
 
 /// What the device takes before the operation begins, when all that it waits for is over: of a run that starts idle the events
 /// between which each is timed (device.hpp, idle_start_profile).
 seconds gap_before(const placed_schedule&, std::size_t op);
+
+/// What communication takes longer where it is the first of a run from idle devices (device.hpp, transport_profile); else zero.
+seconds wake_before(const placed_schedule&, std::size_t op);
 
 /// Of `rank`, when it has launched all; zero without a host profile.
 seconds host_time(const placed_schedule&, int rank);

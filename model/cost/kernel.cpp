@@ -282,6 +282,33 @@ seconds masked_time(const kernel_call& call, const loop_nest& rectangle, const T
   return causal + (full - causal) * std::max(0.0, 2 * visible - 1);
 }
 
+/// A triangle as high as the loops are long, beside tiles that see nothing.
+bool is_beside_nothing(const kernel_call& call, const loop_nest& loops) {
+  constexpr double about = 0.02;
+  const double pairs = static_cast<double>(call.pairs);
+  return loops.outer > loops.inner && pairs < 0.5 * loops.outer * loops.inner &&
+         std::abs(2 * pairs / (loops.inner * loops.inner) - 1) < about;
+}
+
+/// The same of a law, whose blocks go by whole rounds: tiles beside a triangle, whose loops are whole, take no less than by
+/// themselves; those that see nothing take nothing, or as long as all.
+template <typename Time>
+seconds masked_time_by_law(const kernel_profile& kernel, const kernel_call& call,
+                           const Time& time_of) {
+  auto loops = loops_of(call);
+  if (is_beside_nothing(call, loops)) {
+    if (!kernel.skips_unseen && call.pass == pass_kind::backward)
+      return time_of(loops, mask_kind::full);
+    loops.outer = loops.inner;
+    return time_of(loops, mask_kind::causal);
+  }
+  const auto time = masked_time(call, loops, time_of);
+  const double beside = 2 * static_cast<double>(call.pairs) / (loops.outer * loops.inner) - 1;
+  if (loops.outer <= loops.inner || beside <= 0 || beside >= 1) return time;
+  loops.outer = std::max(1.0, beside * loops.outer - 1);  // the diagonal is the triangle's
+  return std::max(time, time_of(loops, mask_kind::full));
+}
+
 seconds measured_time(const device_profile& device, const kernel_profile& kernel,
                       const kernel_call& call) {
   return masked_time(call, loops_of(call), [&](const loop_nest& loops, mask_kind mask) {
@@ -376,7 +403,7 @@ seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
   for (const auto& law : kernel.laws) {
     if (law.pass == call.pass) head_dims.insert(law.head_dim);
   }
-  return masked_time(call, loops_of(call), [&](const auto& loops, mask_kind mask) {
+  return masked_time_by_law(kernel, call, [&](const auto& loops, mask_kind mask) {
     const auto laws = [&](std::int64_t head_dim) {
       auto measured = call;
       measured.head_dim = measured.v_head_dim = head_dim;
@@ -477,6 +504,12 @@ std::optional<double> gain_of_fp8(const device_profile& device, const kernel_pro
          highest_rate(device, kernel, data_type::bf16, pass_kind::forward);
 }
 
+bool is_ragged(const kernel_call& call) {
+  constexpr std::int64_t keys = 128;  // of a tile
+  return call.pass == pass_kind::forward && call.pairs == call.rows * call.cols &&
+         call.cols % keys != 0;
+}
+
 seconds busy_time(const device_profile& device, const kernel_profile* kernel,
                   const kernel_call& call, run_start start) {
   if (const auto gain = gain_of_fp8(device, kernel, call.dtype, call.pass)) {
@@ -489,8 +522,9 @@ seconds busy_time(const device_profile& device, const kernel_profile* kernel,
   if (!has_law && !(kernel && is_measured(*kernel, call))) return roofline_time(device, call);
   const auto warm =
       has_law ? time_by_laws(device, *kernel, call) : measured_time(device, *kernel, call);
-  const auto whole = std::max(operations(call) / device.peak(call.dtype),
-                              start == run_start::in_sequence ? warm : warm / kernel->boost);
+  const double slower = (is_ragged(call) ? kernel->ragged : 1) /
+                        (start == run_start::in_sequence ? 1 : kernel->boost);
+  const auto whole = std::max(operations(call) / device.peak(call.dtype), slower * warm);
   if (!has_few_rows(kernel, call)) return whole;
   const auto split = split_time(device, *kernel, call);
   const double more = static_cast<double>(call.rows) / kernel->split.rows - 1;
@@ -549,6 +583,13 @@ double kernel_parts(const device_profile& device, const kernel_profile* kernel,
   const bool alike =
       call.pairs == call.rows * call.cols;  // then the last wave takes as long as any
   return std::max(1.0, alike ? std::ceil(waves) : waves);
+}
+
+seconds call_launch(const kernel_profile* kernel, const kernel_call& call, std::int64_t requests) {
+  if (!kernel || call.pairs <= 0) return {};
+  if (call.pass == pass_kind::backward) return kernel->host.backward;
+  if (!has_few_rows(kernel, call)) return kernel->host.forward;
+  return kernel->host.few_rows + static_cast<double>(requests - 1) * kernel->host.request;
 }
 
 seconds kernel_time(const device_profile& device, const kernel_profile* kernel,

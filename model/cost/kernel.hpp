@@ -100,6 +100,9 @@ double kernel_parts(const device_profile&, const kernel_profile* kernel, const k
 seconds kernel_time(const device_profile&, const kernel_profile* kernel, const kernel_call&,
                     run_start = run_start::in_sequence);
 
+/// What the host takes to launch the call, of so many requests (device.hpp, call_launches); zero: nobody measured it.
+seconds call_launch(const kernel_profile* kernel, const kernel_call&, std::int64_t requests = 1);
+
 /// What no call exceeds: the largest rate of the kernel's tables and laws for the pass, else the roofline's.
 flop_rate highest_rate(const device_profile&, const kernel_profile* kernel, data_type, pass_kind);
 /// The same of calls of this (mean) head dimension, which are read from the measured ones next to it.

@@ -113,13 +113,14 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
                    .dtype = a.dtype};
   const auto tiles = workload_.counted_tiles(op, rank, blocks_);
   cost total{.known = true};
-  const auto add_calls = [&](std::int64_t times) {
+  const auto add_calls = [&](std::int64_t times, std::int64_t requests = 1) {
     const auto n = static_cast<double>(times);
     total.time += n * kernel_time(device_, kernel_, call, start_);
     total.flops += n * operations(call);
     if (call.pairs == 0) return;
     total.parts += n * kernel_parts(device_, kernel_, call);
     total.calls += static_cast<int>(times);
+    total.launches += n * call_launch(kernel_, call, requests);
   };
   const auto add_memory = [&](const memory_calls& use, std::int64_t times) {
     if (use.count > 0)
@@ -137,7 +138,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
     }
     add_memory(use, 1);
     set_to_mean_request(call, tiles);
-    add_calls(1);
+    add_calls(1, call.batch);
     return total;
   }
   if (!a.documents.empty() && !tiles.empty()) {

@@ -27,6 +27,8 @@ class local_costs {
   /// Useful operations of program[op] on `rank`, and the kernel calls that do them.
   flop_count flops(std::size_t op, int rank) const { return find(op, rank).flops; }
   int calls(std::size_t op, int rank) const { return find(op, rank).calls; }
+  /// What the host takes to launch these calls; zero: nobody measured it.
+  seconds launches(std::size_t op, int rank) const { return find(op, rank).launches; }
   /// What moves memory in program[op], or brings its kernel calls' results to their place.
   const memory_calls& memory(std::size_t op, int rank) const { return find(op, rank).memory; }
 
@@ -39,6 +41,7 @@ class local_costs {
     flop_count flops;
     double parts = 0;
     int calls = 0;
+    seconds launches;
     memory_calls memory;
     bool known = false;
 

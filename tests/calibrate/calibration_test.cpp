@@ -323,7 +323,7 @@ TEST_F(calibrating, keeps_laws_of_which_few_shapes_were_measured) {
   EXPECT_NEAR(token(pass_kind::backward, mask_kind::full), 1.2 * 20, 1e-6);
 }
 
-/// The simulator's own sequences; the host's times are given.
+/// The simulator's own sequences; the host's times are those of its launches.
 TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
   auto& idle = truth_.device.idle_start;
   idle = {.launch = seconds(9e-6),
@@ -333,6 +333,7 @@ TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
           .graph_launch = seconds(12e-6),
           .gap = seconds(5e-6),
           .gap_communication = seconds(3e-6)};
+  truth_.device.transports[static_cast<int>(link_kind::nvlink)].wake = seconds(18e-6);
   add_transfers();
   for (const std::int64_t tokens : {256, 4096, 65536}) add(memory_point{"merge", tokens, 32, 128});
   for (const auto operations :
@@ -340,17 +341,46 @@ TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
     for (const auto start : {sequence_start::idle, sequence_start::graph, sequence_start::ahead}) {
       for (const int count : {4, 16}) {
         add(sequence_point{.operations = operations, .count = count, .start = start});
-        const double each = operations == sequence_kind::casts ? 6e-6 : 15e-6;
-        all_.points.back().samples["launch_s"] = {50e-6 + count * each};
+        const double first = operations == sequence_kind::casts       ? 9e-6
+                             : operations == sequence_kind::exchanges ? 60e-6
+                                                                      : 9e-6 + 60e-6;
+        const double behind = operations == sequence_kind::casts       ? (count - 1) * 6e-6
+                              : operations == sequence_kind::exchanges ? (count - 1) * 15e-6
+                                                                       : (count - 2) * 10.5e-6;
+        all_.points.back().samples["launch_s"] = {first + behind};
       }
     }
   }
-  const auto found = run().profile.idle_start;
+  const auto profile = run().profile;
+  const auto& found = profile.idle_start;
+  EXPECT_NEAR(profile.transport(link_kind::nvlink).wake.value(), 18e-6, 1e-6);
+  EXPECT_NEAR(found.launch.value(), 9e-6, 1e-9);
+  EXPECT_NEAR(found.launch_communication.value(), 60e-6, 1e-9);
   EXPECT_NEAR(found.next.value(), 6e-6, 1e-9);
   EXPECT_NEAR(found.next_communication.value(), 15e-6, 1e-9);
   EXPECT_NEAR(found.gap.value(), 5e-6, 0.05e-6);
   EXPECT_NEAR(found.gap_communication.value(), 3e-6, 0.5e-6);
   EXPECT_NEAR(found.graph_launch.value(), 12e-6, 0.1e-6);
+}
+
+/// Of short calls alone; those of few rows have a time of their own.
+TEST_F(calibrating, finds_what_the_host_takes_for_a_call) {
+  for (const std::int64_t side : {256, 512, 1024}) {
+    for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+      add(kernel_point{
+          .kernel = "k", .pass = pass, .heads = 8, .kv_heads = 8, .rows = side, .cols = side});
+      all_.points.back().samples["launch_s"] = {pass == pass_kind::forward ? 6e-6 : 16e-6};
+    }
+  }
+  const kernel_point large{.kernel = "k", .heads = 64, .kv_heads = 64, .rows = 8192, .cols = 8192};
+  add(large);
+  all_.points.back().samples["launch_s"] = {40e-6};
+  add(memory_point{"cast", 256, 32, 128});
+  all_.points.back().samples["launch_s"] = {4e-6};
+  const auto found = run().profile;
+  EXPECT_NEAR(found.kernel("k")->host.forward.value(), 6e-6, 1e-12);
+  EXPECT_NEAR(found.kernel("k")->host.backward.value(), 16e-6, 1e-12);
+  EXPECT_NEAR(found.idle_start.call.value(), 4e-6, 1e-12);
 }
 
 TEST_F(calibrating, names_points_far_off_and_what_it_does_not_know) {

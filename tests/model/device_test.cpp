@@ -118,7 +118,7 @@ TEST(read_device, ramps_channels_and_slowdowns) {
       "transports:\n"
       "  nvlink: {efficiency: 0.9, one_way_efficiency: 0.95, ramp: {bytes: [1000, 3000, 5000], us: "
       "[-1, 3, 2]}, channels: 4, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1, "
-      "several_peers: 0.3}\n");
+      "several_peers: 0.3, wake: 18 us}\n");
   const auto& nvlink = device.transport(link_kind::nvlink);
   EXPECT_EQ(nvlink.one_way_efficiency, 0.95);
   EXPECT_EQ(nvlink.all_reduce_efficiency, 0.9);
@@ -133,6 +133,7 @@ TEST(read_device, ramps_channels_and_slowdowns) {
   EXPECT_EQ(device.slowdown(link_kind::pcie), 1.3);
   EXPECT_EQ(device.communication_uncertainty(link_kind::nvlink), 0.1);
   EXPECT_EQ(nvlink.several_peers, 0.3);
+  EXPECT_EQ(nvlink.wake, parse<seconds>("18 us"));
   EXPECT_EQ(device.transport(link_kind::pcie).several_peers, 0);
   EXPECT_EQ(device.communication_uncertainty(link_kind::pcie), device.uncertainty.communication);
   EXPECT_EQ(device.idle_start.launch_communication, parse<seconds>("60 us"));
@@ -145,10 +146,11 @@ TEST(read_device, later_launches_are_as_the_first_where_nothing_else_is_said) {
   EXPECT_EQ(first.idle_start.gap, seconds());
   const auto all = read(required +
                         "idle_start: {launch: 6 us, launch_communication: 60 us, next: 5 us, "
-                        "next_communication: 15 us, graph_launch: 20 us, gap: 4 us, "
+                        "next_communication: 15 us, call: 3 us, graph_launch: 20 us, gap: 4 us, "
                         "gap_communication: 3 us, sustained_after: 8 ms, sustained: 0.1}\n");
   EXPECT_EQ(all.idle_start.next, parse<seconds>("5 us"));
   EXPECT_EQ(all.idle_start.next_communication, parse<seconds>("15 us"));
+  EXPECT_EQ(all.idle_start.call, parse<seconds>("3 us"));
   EXPECT_EQ(all.idle_start.graph_launch, parse<seconds>("20 us"));
   EXPECT_EQ(all.idle_start.gap, parse<seconds>("4 us"));
   EXPECT_EQ(all.idle_start.gap_communication, parse<seconds>("3 us"));

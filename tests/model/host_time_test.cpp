@@ -174,12 +174,45 @@ TEST(idle_launch_times, first_operations_take_longer) {
   const auto times = [&](run_start start) {
     auto s = ring_of(2);
     s.start = start;
-    return idle_launch_times(placed_schedule(c, layer(2), s, pass_kind::forward));
+    return idle_launch_times(placed_schedule(c, layer(2), s, pass_kind::forward), 0);
   };
   EXPECT_EQ(times(run_start::in_sequence), std::vector<seconds>());
   EXPECT_EQ(times(run_start::idle),
             (std::vector{seconds(10), seconds(11), seconds(111), seconds(211)}));
   EXPECT_EQ(times(run_start::idle_graph), std::vector(4, seconds(7)));
+}
+
+// The second kernel merges, the copy is of one tensor. A kernel whose calls were measured takes what they do.
+TEST(idle_launch_times, grow_with_the_calls_of_an_operation) {
+  auto c = digits(2);
+  c.device.idle_start = {.launch = seconds(10), .next = seconds(10), .call = seconds(2)};
+  auto s = ring_of(2);
+  s.start = run_start::idle;
+  const placed_schedule i(c, layer(2), s, pass_kind::forward);
+  const auto calls = [&](std::size_t op) { return i.costs().memory(op, 0).count; };
+  const auto by_calls = idle_launch_times(i, 0);
+  EXPECT_EQ(by_calls[1], seconds(10 + (1 + calls(1) - 1) * 2));
+  EXPECT_EQ(by_calls[2] - by_calls[1], seconds(10 + (1 + calls(2) - 1) * 2));
+  EXPECT_EQ(by_calls[3] - by_calls[2], seconds(10 + (calls(3) - 1) * 2));
+  c.device.kernels.push_back({.name = "measured", .host = {.forward = seconds(5)}});
+  s.kernel = "measured";
+  const placed_schedule measured(c, layer(2), s, pass_kind::forward);
+  EXPECT_EQ(idle_launch_times(measured, 0)[1], seconds(10 - 2 + 5));
+}
+
+TEST(wake_before, the_first_communication_of_a_run_from_idle_alone) {
+  auto c = digits(2);
+  for (auto& t : c.device.transports) t.wake = seconds(3);
+  auto s = ring_of(2);
+  const auto wake = [&](std::size_t op) {
+    return wake_before(placed_schedule(c, layer(2), s, pass_kind::forward), op);
+  };
+  EXPECT_EQ(wake(0), seconds());
+  for (const auto start : {run_start::idle, run_start::idle_graph}) {
+    s.start = start;
+    EXPECT_EQ(wake(0), seconds(3));
+    EXPECT_EQ(wake(1), seconds());
+  }
 }
 
 TEST(gap_before, only_where_a_run_starts_idle) {

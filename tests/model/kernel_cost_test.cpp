@@ -748,6 +748,54 @@ TEST(kernel_law, triangles) {
               between(3 + 20.5 * 9.04, 3 + 20 * 14.8), 1e-6);
 }
 
+// Backward, 1024 rows, 2432 columns of which the last 1024 form a triangle: 11 whole tiles take two rounds of 2 + 10.24 us, and
+// the triangle's 8 find room in the second. By pairs alone it would be 0.58 of the way from a triangle's 17.7 us.
+TEST(kernel_law, tiles_beside_a_triangle_go_in_whole_rounds) {
+  auto law = forward_law;
+  law.pass = pass_kind::backward;
+  law.start = {};
+  EXPECT_NEAR(law_time(law, backward(causal_block(1024, 2432, 1408, 1))), 2 * 12.24, 1e-9);
+}
+
+// 1280 rows of which each sees no more keys than its number, 2560 keys: a triangle of 10 tiles, 5 heads are 5.5 blocks of 704 rows
+// a multiprocessor; what computes the other half, too, has 100 blocks of 1280 rows.
+TEST(kernel_law, keys_that_no_query_sees) {
+  auto law = forward_law;
+  law.pass = pass_kind::backward;
+  auto device = device_with_law(law);
+  const auto call = backward(causal_block(1280, 2560, 0, 5));
+  const auto time = [&] { return busy_seconds(device, &device.kernels[0], call) * 1e6; };
+  EXPECT_NEAR(time(), 3 + 5.5 * (2 + 7.04), 1e-6);
+  device.kernels[0].skips_unseen = false;
+  EXPECT_NEAR(time(), 3 + 10 * 14.8, 1e-6);
+}
+
+// Of 1000 keys the last tile is not whole, of 1024 it is.
+TEST(kernel_law, some_kernels_are_slower_on_keys_that_are_not_whole_tiles) {
+  auto device = device_with_law(forward_law);
+  device.kernels[0].ragged = 1.25;
+  const auto time = [&](const kernel_call& call) {
+    return busy_seconds(device, &device.kernels[0], call) * 1e6;
+  };
+  EXPECT_NEAR(time(block(256, 1000, 5)), 1.25 * 15, 1e-9);
+  EXPECT_NEAR(time(block(256, 1024, 5)), 15.24, 1e-9);
+  const auto triangle = causal_block(1000, 1000, 0, 5);
+  EXPECT_NEAR(time(triangle), law_time(forward_law, triangle), 1e-9);
+}
+
+TEST(call_launch, by_pass_and_for_few_rows_by_requests) {
+  const kernel_profile kernel{.name = "k",
+                              .split = {.efficiency = 0.9},
+                              .host = {.forward = seconds(6),
+                                       .backward = seconds(16),
+                                       .few_rows = seconds(10),
+                                       .request = seconds(3)}};
+  EXPECT_EQ(call_launch(&kernel, block(256, 1000, 5)), seconds(6));
+  EXPECT_EQ(call_launch(&kernel, backward(block(256, 1000, 5))), seconds(16));
+  EXPECT_EQ(call_launch(&kernel, block(1, 1000, 5), 4), seconds(10 + 3 * 3));
+  EXPECT_EQ(call_launch(nullptr, block(1, 1000, 5)), seconds());
+}
+
 // 8 heads in groups of 4, 640 columns: 5 tiles x 2 K/V heads at once, each loops over 4 x 100 rows. Apart: 40 blocks, 4
 // rounds of 100 rows. Each of 800 rows adds 1 ns.
 TEST(kernel_law, backward_over_groups_of_heads) {
