@@ -103,6 +103,8 @@ class measuring {
           return kernels::make_device(
               b.name, {.local_rank = t.local_rank(), .local_ranks = t.local_ranks()});
       }
+      if (profile_kernel != transfers_.profile_kernel)
+        throw input_error("kernel", profile_kernel, "expected one that a back end here has");
       return kernels::make_device(transfers_.name,
                                   {.local_rank = t.local_rank(), .local_ranks = t.local_ranks()});
     };

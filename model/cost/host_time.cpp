@@ -98,6 +98,7 @@ std::vector<seconds> idle_launch_times(const placed_schedule& i, int rank) {
     const bool communicates = is_communication(program[op].kind);
     auto& own = communicates ? communication : local;
     if (!graph) now += communicates ? own : own + of_more_calls(i, op, rank);
+    if (graph && op > 0) now += wake_before(i, op);
     own = communicates ? host.next_communication : host.next;
     times.push_back(now);
   }

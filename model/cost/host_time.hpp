@@ -22,7 +22,8 @@ namespace attnsim {
 std::vector<seconds> launch_times(const placed_schedule&, int rank);
 
 /// The same of a run that starts on idle devices, whose host is this project's executor (device.hpp, idle_start_profile and
-/// call_launches); empty in sequence. Graphs are launched all at once.
+/// call_launches); empty in sequence. Graphs are launched all at once, but for a first communication behind other operations, with which a
+/// branch begins, and what is captured behind it: later by its wake.
 std::vector<seconds> idle_launch_times(const placed_schedule&, int rank);
 
 /// What the device takes before the operation begins, when all that it waits for is over: of a run that starts idle the events

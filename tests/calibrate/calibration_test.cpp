@@ -333,7 +333,6 @@ TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
           .graph_launch = seconds(12e-6),
           .gap = seconds(5e-6),
           .gap_communication = seconds(3e-6)};
-  truth_.device.transports[static_cast<int>(link_kind::nvlink)].wake = seconds(18e-6);
   add_transfers();
   for (const std::int64_t tokens : {256, 4096, 65536}) add(memory_point{"merge", tokens, 32, 128});
   for (const auto operations :
@@ -353,7 +352,6 @@ TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
   }
   const auto profile = run().profile;
   const auto& found = profile.idle_start;
-  EXPECT_NEAR(profile.transport(link_kind::nvlink).wake.value(), 18e-6, 1e-6);
   EXPECT_NEAR(found.launch.value(), 9e-6, 1e-9);
   EXPECT_NEAR(found.launch_communication.value(), 60e-6, 1e-9);
   EXPECT_NEAR(found.next.value(), 6e-6, 1e-9);
@@ -361,6 +359,21 @@ TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
   EXPECT_NEAR(found.gap.value(), 5e-6, 0.05e-6);
   EXPECT_NEAR(found.gap_communication.value(), 3e-6, 0.5e-6);
   EXPECT_NEAR(found.graph_launch.value(), 12e-6, 0.1e-6);
+}
+
+/// Told where messages take longer than their launches.
+TEST_F(calibrating, finds_how_long_threads_of_a_transport_take_to_wake) {
+  truth_.device.idle_start = {.launch_communication = seconds(60e-6),
+                              .next_communication = seconds(15e-6)};
+  auto& nvlink = truth_.device.transports[static_cast<int>(link_kind::nvlink)];
+  nvlink.latency = seconds(40e-6);
+  nvlink.wake = seconds(18e-6);
+  add_transfers();
+  for (const int count : {4, 16}) {
+    add(sequence_point{.operations = sequence_kind::exchanges, .count = count});
+    all_.points.back().samples["launch_s"] = {60e-6 + (count - 1) * 15e-6};
+  }
+  EXPECT_NEAR(run().profile.transport(link_kind::nvlink).wake.value(), 18e-6, 0.5e-6);
 }
 
 /// Of short calls alone; those of few rows have a time of their own.

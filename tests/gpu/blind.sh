@@ -25,8 +25,8 @@ run() {
   echo "[$(($(date +%s) - started)) s] $name: exit $?" >&2
   ${KEEP:-:}
 }
-# of TRANSPORT CLUSTER KINDS CALIBRATE HOLD VALIDATE [STARTS LARGEST]: seconds of each. Sockets are as fast as the cores that a start
-# gets: what calibrates them is from several starts, of two rounds each.
+# of TRANSPORT CLUSTER KINDS CALIBRATE HOLD VALIDATE [STARTS LARGEST]: seconds of each. What goes through the host is as fast as
+# the cores that a start gets: what calibrates it is from several starts, of two rounds each.
 of() {
   transport=$1 cluster=$2 kinds=$3 starts=${7:-1} largest=${8:-256}
   eval "through=\$$transport"
@@ -48,5 +48,5 @@ of() {
 run 45 pytorch python3 "$here/pytorch.py" "$results" --seconds 18 --no-kernels --layers "$drawn/layers.json"
 of nvlink two-h100 "--kinds kernel,memory,transfer,overlap" 50 20 44
 few="--kernels cuda --kinds transfer,overlap"
-of host_memory two-h100-host-memory "$few" 12 6 17
+of host_memory two-h100-host-memory "$few" 18 6 17 3 128
 of sockets two-h200-sockets "$few" 15 8 22 3 64
