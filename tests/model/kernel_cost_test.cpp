@@ -611,6 +611,7 @@ class random_calls {
   std::mt19937_64 random_{20240611};
 };
 
+/// But for keys that become whole tiles (kernel_profile::ragged).
 TEST(kernel_cost, larger_rectangles_never_take_less_time) {
   auto devices = devices_by_kernel();
   for (const auto& device : devices_by_kernel(true)) devices.push_back(device);
@@ -622,6 +623,7 @@ TEST(kernel_cost, larger_rectangles_never_take_less_time) {
     auto larger = call;
     (random.below(2) ? larger.rows : larger.cols) += random.size(4096);
     larger.pairs = larger.rows * larger.cols;
+    if (kernel && kernel->ragged > 1 && larger.cols % 128 == 0) continue;
     EXPECT_GE(kernel_time(device, kernel, larger).value() * (1 + 1e-12),
               kernel_time(device, kernel, call).value())
         << device.name << ' ' << name_of(call.pass) << ' ' << call.rows << 'x' << call.cols

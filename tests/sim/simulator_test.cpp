@@ -233,7 +233,8 @@ TEST(simulator, a_run_that_starts_idle_waits_for_its_launches) {
   const auto c = star(2, "",
                       "{name: d, peak: {half: 1000 TFLOP/s, fp32: 100 TFLOP/s}, memory: "
                       "{capacity: 80 GB, bandwidth: 1e6 TB/s}, multiprocessors: 100, idle_start: "
-                      "{launch: 10 us, launch_communication: 50 us, graph_launch: 20 us}}");
+                      "{launch: 10 us, launch_communication: 50 us, graph_launch: 20 us}, "
+                      "transports: {network: {channels: 8}}}");
   const auto first_kernel = [&](launch_order order, run_start start = run_start::idle) {
     auto s = ring(2);
     s.launch = order;
