@@ -21,8 +21,9 @@ class interference_fits {
         knows_launches_(f.profile().idle_start.launch > seconds()),
         before_begin_(before_begin()) {}
 
-  /// The launches are known from sequences or the prior, else they are told here together with the clocks. What a kernel takes alone is told from what it took beside transfers only together with what these cost it: each round
-  /// takes the last one's costs off. They converge, as short transfers cost less than those that tell the slowdown.
+  /// The launches are known from sequences or the prior, else they are told here together with the clocks. What a kernel takes
+  /// alone is told from what it took beside transfers only together with what these cost it: each round takes the last one's
+  /// costs off. They converge, as short transfers cost less than those that tell the slowdown.
   void run() {
     constexpr int rounds = 30;
     for (int round = 0; round < rounds; ++round) {
