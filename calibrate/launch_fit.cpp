@@ -189,9 +189,8 @@ class launch_fits {
       fitted.device.transports[static_cast<int>(kind)].wake = {};
       const auto measured = times_of(set, sequence_kind::exchanges, sequence_start::idle, "time_s");
       constexpr double longer = 1.5;
-      if (growth(measured).value_or(0) <
-          longer * f_.profile().idle_start.next_communication.value())
-        continue;
+      const auto each = growth(measured);
+      if (!each || *each < longer * f_.profile().idle_start.next_communication.value()) continue;
       const auto [count, time] = *measured.begin();
       const auto rest = simulated(
           {.operations = sequence_kind::exchanges, .count = count, .start = sequence_start::idle},
