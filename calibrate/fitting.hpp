@@ -20,6 +20,12 @@ class fitting {
   }
 
   device_profile& profile() { return result.profile; }
+  /// What a set was measured on (`on`, which it must have), with what is fitted by now.
+  cluster measured_on(const measurement_set& set) const {
+    auto on = *set.on;
+    on.device = result.profile;
+    return on;
+  }
   /// The profile's kernel of a measurement's, a new one where there is none.
   kernel_profile& kernel(const std::string& measured);
 

@@ -243,9 +243,8 @@ class interference_fits {
   void find_residuals() {
     f_.each<overlap_point>([&](const auto& p, const auto& m, const auto& set) {
       if (!set.on) return;
-      auto fitted = *set.on;
-      fitted.device = f_.profile();
-      f_.overlap_residuals.push_back(std::abs(simulated(p, fitted).total.value() / m.median() - 1));
+      const auto predicted = simulated(p, f_.measured_on(set)).total;
+      f_.overlap_residuals.push_back(std::abs(predicted.value() / m.median() - 1));
     });
   }
 

@@ -149,8 +149,7 @@ class launch_fits {
     std::vector<double> communication;
     for (const auto& set : f_.sets) {
       if (!set.on) continue;
-      auto fitted = *set.on;
-      fitted.device = f_.profile();
+      const auto fitted = f_.measured_on(set);
       const double exchange = predicted_time(sequence_point().exchange(), fitted).value();
       const double gap = fitted.device.idle_start.gap.value();
       const auto of = [&](sequence_kind operations) {
@@ -183,8 +182,7 @@ class launch_fits {
     std::map<link_kind, std::vector<double>> found;
     for (const auto& set : f_.sets) {
       if (!set.on) continue;
-      auto fitted = *set.on;
-      fitted.device = f_.profile();
+      auto fitted = f_.measured_on(set);
       const auto kind = flow_of(sequence_point().exchange(), fitted).transport;
       fitted.device.transports[static_cast<int>(kind)].wake = {};
       const auto measured = times_of(set, sequence_kind::exchanges, sequence_start::idle, "time_s");

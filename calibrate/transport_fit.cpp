@@ -417,8 +417,7 @@ class transport_fits {
       if (!set.on || p.at_once == 1 || p.also > 0 || p.operation != operation) return;
       const auto bare = flow_of(p, without_costs(*set.on));
       if (bare.transport != kind) return;
-      auto on = *set.on;
-      on.device = f_.profile();
+      const auto on = f_.measured_on(set);
       const double bytes = bare.bytes * p.at_once;
       const double moving = m.median() - flow_of(p, on).latency.of(bare.bytes).value();
       const double link = bytes * bare.seconds_a_byte(set.on->network);
@@ -435,8 +434,7 @@ class transport_fits {
     std::vector<double> shares;
     f_.each<transfer_point>([&](const auto& p, const auto& m, const auto& set) {
       if (!set.on || p.also == 0) return;
-      auto on = *set.on;
-      on.device = f_.profile();
+      const auto on = f_.measured_on(set);
       const auto flow = flow_of(p, on);
       if (flow.transport != kind) return;
       const double alone = flow.bytes * flow.seconds_a_byte(on.network);

@@ -213,12 +213,15 @@ def of_inference(few, again):
     ]
 
 
+def long_products(study):
+    return errors([p for p in study.errors("products").points if p["measured_s"] >= 60e-6])
+
+
 def of_layers(layers, again, kinds, fresh, fresh_shipped, sealed, sealed_shipped):
-    products = again.errors("products").points
     return [
         ("H200: matrix products (cuBLASLt, bf16), known when the law got its present form, as the next two sets", layers.errors("products")),
-        ("200 more", errors(products)),
-        ("of these, of 60 us and more", errors([p for p in products if p["measured_s"] >= 60e-6])),
+        ("200 more", again.errors("products")),
+        ("of these, of 60 us and more", long_products(again)),
         ("a Llama layer's forward and backward on two H200", layers.errors("layers")),
         ("the same and two more models, elementwise kernels mended", again.errors("layers")),
         *((f"of these {name}", again.errors("layers", where=lambda what, flag=flag: flag in what))
@@ -226,13 +229,13 @@ def of_layers(layers, again, kinds, fresh, fresh_shipped, sealed, sealed_shipped
                              ("with sharded parameters", "--shard"))),
         ("the first 200 products on a second card", kinds.errors("products")),
         ("200 drawn at random, on a third card, known by now: by the profile as shipped", fresh_shipped.errors("products")),
-        ("of these, of 60 us and more", errors([p for p in fresh_shipped.errors("products").points if p["measured_s"] >= 60e-6])),
+        ("of these, of 60 us and more", long_products(fresh_shipped)),
         ("the same products by the profile that was fitted to the second card", fresh.errors("products")),
         ("60 attention kernels drawn at random, on that card, by the profile as shipped", fresh_shipped.errors("kernels")),
         ("200 others, drawn at random, on another card: as shipped, known by now (sealed, a law with one term more had 2.4 and 12.0 %, "
          "docs/steps.md)",
          sealed_shipped.errors("products")),
-        ("of these, of 60 us and more", errors([p for p in sealed_shipped.errors("products").points if p["measured_s"] >= 60e-6])),
+        ("of these, of 60 us and more", long_products(sealed_shipped)),
         ("the same products by the profile that was fitted to the second card", sealed.errors("products")),
         ("elementwise operations of a layer, other sizes", kinds.errors("elementwise")),
         ("layers of two more models and of other lengths, elementwise operations and boost fitted, once run", kinds.errors("layers")),
