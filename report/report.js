@@ -92,44 +92,45 @@ var draw_charts = (() => {
   function timeline(figure, c, name) {
     const left = space_for(c.lanes), right = 30, top = 22, height = 24;
     const bottom = top + line * c.lanes.length;
-    const names = {compute: "attention", other: "merge, convert, accumulate", communication: "communication"};
-    legend(figure, Object.entries(names).map(([key, text]) => ({name: text, colour: colour(key)})));
+    const streams = {compute: "attention", other: "merge, convert, accumulate", communication: "communication"};
+    legend(figure, Object.entries(streams).map(([key, text]) => ({name: text, colour: colour(key)})));
     const svg = canvas(figure, bottom + 26, name);
     const clip = `clip-${figure.dataset.section}`;
     svg.append("clipPath").attr("id", clip).append("rect").attr("x", left).attr("y", 0)
       .attr("width", width - left - right).attr("height", bottom);
-    const body = svg.append("g");
+    // Everything is made once and moved afterwards: fingers hold on to the elements that they touched.
+    c.lanes.forEach((lane, i) => {
+      svg.append("rect").attr("x", left).attr("y", top + line * i + 1).attr("width", width - left - right)
+        .attr("height", height).attr("fill", "var(--lane)");
+      svg.append("text").attr("x", left - 8).attr("y", top + line * i + line / 2).attr("dy", ".35em")
+        .attr("text-anchor", "end").text(lane);
+    });
+    const inside = svg.append("g").attr("clip-path", `url(#${clip})`);
+    const operations = inside.selectAll("rect").data(c.intervals).join("rect").attr("y", i => top + line * i.lane + 1)
+      .attr("height", height).attr("fill", i => colour(i.colour));
+    mark(operations, i => i.end - i.start,
+      i => `${c.lanes[i.lane]}: ${i.operations > 1 ? `${i.operations} x ` : ""}${i.name}, ${shown(i.end - i.start, c.unit)}, from ${shown(i.start, c.unit)} to ${shown(i.end, c.unit)}`);
+    const names = inside.selectAll("text").data(c.intervals).join("text").attr("y", i => top + line * i.lane + line / 2)
+      .attr("dy", ".35em").attr("text-anchor", "middle").style("fill", "#fff").style("pointer-events", "none").text(i => i.name);
+    const marks = svg.selectAll(null).data(c.marks).join("g");
+    marks.append("path").attr("d", `M0,6V${bottom}`).attr("stroke", "var(--faint)").attr("stroke-dasharray", "3 3");
+    axis_title(marks, m => m.name, 5, 15, "start");
+    const ticks = axis(svg, () => {}, 0, bottom), ticks_unit = axis_title(svg, "", width - right + 8, bottom + 18, "start");
+
     let domain = [0, c.end];
     const all = d3.scaleLinear().domain(domain).range([left, width - right]);
     const gap = w => w > 4 ? w - 0.5 : Math.max(w, 0.6);
     const draw = () => {
       const unit = unit_for(c.unit, domain[1]);
       const x = d3.scaleLinear().domain(domain.map(t => t / unit.factor)).range([left, width - right]);
-      const at = t => x(t / unit.factor);
-      body.html("");
-      c.lanes.forEach((lane, i) => {
-        body.append("rect").attr("x", left).attr("y", top + line * i + 1).attr("width", width - left - right)
-          .attr("height", height).attr("fill", "var(--lane)");
-        body.append("text").attr("x", left - 8).attr("y", top + line * i + line / 2).attr("dy", ".35em")
-          .attr("text-anchor", "end").text(lane);
-      });
-      const inside = body.append("g").attr("clip-path", `url(#${clip})`);
-      const visible = c.intervals.filter(i => i.end >= domain[0] && i.start <= domain[1]);
-      mark(inside.selectAll("rect").data(visible).join("rect").attr("x", i => at(i.start))
-        .attr("y", i => top + line * i.lane + 1).attr("height", height)
-        .attr("width", i => gap(at(i.end) - at(i.start))).attr("fill", i => colour(i.colour)),
-        i => i.end - i.start,
-        i => `${c.lanes[i.lane]}: ${i.operations > 1 ? `${i.operations} x ` : ""}${i.name}, ${shown(i.end - i.start, c.unit)}, from ${shown(i.start, c.unit)} to ${shown(i.end, c.unit)}`);
-      inside.selectAll("text").data(visible.filter(i => at(i.end) - at(i.start) > 7.2 * i.name.length + 8)).join("text")
-        .attr("x", i => (at(i.start) + at(i.end)) / 2).attr("y", i => top + line * i.lane + line / 2).attr("dy", ".35em")
-        .attr("text-anchor", "middle").style("fill", "#fff").style("pointer-events", "none").text(i => i.name);
-      for (const m of c.marks) {
-        if (at(m.at) < left - 1 || at(m.at) > width - right) continue;
-        body.append("path").attr("d", `M${at(m.at)},6V${bottom}`).attr("stroke", "var(--faint)").attr("stroke-dasharray", "3 3");
-        axis_title(body, m.name, at(m.at) + 5, 15, "start");
-      }
-      axis(body, d3.axisBottom(x).tickSizeOuter(0), 0, bottom);
-      axis_title(body, unit.name, width - right + 8, bottom + 18, "start");
+      const at = t => x(t / unit.factor), room = i => at(i.end) - at(i.start);
+      const show_if = (selection, visible) => selection.style("display", d => visible(d) ? null : "none").filter(visible);
+      const is_visible = i => i.end >= domain[0] && i.start <= domain[1];
+      show_if(operations.classed("mark", is_visible), is_visible).attr("x", i => at(i.start)).attr("width", i => gap(room(i)));
+      show_if(names, i => is_visible(i) && room(i) > 7.2 * i.name.length + 8).attr("x", i => (at(i.start) + at(i.end)) / 2);
+      show_if(marks, m => at(m.at) >= left - 1 && at(m.at) <= width - right).attr("transform", m => `translate(${at(m.at)},0)`);
+      ticks.call(d3.axisBottom(x).tickSizeOuter(0));
+      ticks_unit.text(unit.name);
     };
     // A wheel enlarges the chart that has the focus (or any with Ctrl, as pinched touchpads say), so that a page still scrolls;
     // two fingers enlarge it, one moves what is enlarged.
