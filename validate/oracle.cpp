@@ -105,12 +105,15 @@ double tensor_error::relative() const {
 }
 
 oracle::oracle(const attention& a, double most_work)
-    : problem_(a), rows_(sampled_rows(a, most_work)) {
+    : problem_(a),
+      query_end_(document_bounds(a, token_side::queries).back()),
+      key_end_(document_bounds(a, token_side::keys).back()),
+      rows_(sampled_rows(a, most_work)) {
   for (std::int64_t t = 0; t < end(tensor::k); ++t) columns_.push_back(t);
 }
 
 std::int64_t oracle::end(tensor what) const {
-  return document_bounds(problem_, side_of(what)).back();
+  return side_of(what) == token_side::keys ? key_end_ : query_end_;
 }
 
 std::int64_t oracle::row_of(std::int64_t token) const {
@@ -249,12 +252,14 @@ shard oracle::make(tensor what, const token_set& tokens, const head_range& heads
   const auto shape = shape_of(problem_, what, head_count(what, heads), size(tokens));
   made.data.resize(static_cast<std::size_t>(shape.batch * shape.tokens * shape.heads *
                                             shape.head_dim * element_bytes(type)));
-  for_each_element(
-      problem_, made, std::thread::hardware_concurrency(), [&](std::size_t place, auto... element) {
-        const double value =
-            computed ? expected(what, element...).value_or(hidden) : input(what, element...);
-        store(type, made.data.data(), place, value);
-      });
+  constexpr std::size_t worth_threads = std::size_t{1} << 20;  // bytes
+  for_each_element(problem_, made,
+                   made.data.size() < worth_threads ? 1 : std::thread::hardware_concurrency(),
+                   [&](std::size_t place, auto... element) {
+                     const double value = computed ? expected(what, element...).value_or(hidden)
+                                                   : input(what, element...);
+                     store(type, made.data.data(), place, value);
+                   });
   return made;
 }
 

@@ -76,6 +76,7 @@ class oracle {
   tensor_error compare(const shard&) const;
 
   attention problem_;
+  std::int64_t query_end_, key_end_;
   std::vector<std::int64_t> rows_, columns_;
   mutable std::once_flag forward_once_, backward_once_;
   mutable kernels::cpu::reference_output forward_;

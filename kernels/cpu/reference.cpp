@@ -70,27 +70,28 @@ struct row {
 /// Softmax of one row. A sink is one more key without a value.
 row row_of(const reference_attention& a, std::span<const double> query, std::span<const double> key,
            int64_t batch, int64_t token, int64_t head) {
+  constexpr double hidden = -std::numeric_limits<double>::infinity();
   const auto queries = std::ssize(a.query_positions);
   const auto keys = std::ssize(a.key_positions);
   const int64_t kv_head = head / (a.heads / a.kv_heads);
   row r{.index = (batch * queries + token) * a.heads + head,
         .kv_head = batch * keys * a.kv_heads + kv_head,
-        .p = std::vector<double>(keys),
-        .lse = -std::numeric_limits<double>::infinity()};
+        .p = std::vector<double>(keys, hidden),
+        .lse = hidden};
   const double* q = &query[r.index * a.head_dim];
-  const double sink = a.sinks.empty() ? r.lse : a.sinks[head];
+  const double scale = scale_of(a), sink = a.sinks.empty() ? hidden : a.sinks[head];
   double maximum = sink;
   for (int64_t j = 0; j < keys; ++j) {
     if (!sees(a, batch, token, j)) continue;
     const double* k = &key[(r.kv_head + j * a.kv_heads) * a.head_dim];
-    r.p[j] = scale_of(a) * dot(q, k, a.head_dim);
+    r.p[j] = scale * dot(q, k, a.head_dim);
     maximum = std::max(maximum, r.p[j]);
   }
+  const bool sees_none = maximum == hidden;
   double sum = a.sinks.empty() ? 0 : std::exp(sink - maximum);
-  for (int64_t j = 0; j < keys; ++j) {
-    if (!sees(a, batch, token, j)) continue;
-    r.p[j] = std::exp(r.p[j] - maximum);
-    sum += r.p[j];
+  for (double& p : r.p) {
+    p = sees_none || p == hidden ? 0 : std::exp(p - maximum);
+    sum += p;
   }
   if (sum > 0) {
     for (double& p : r.p) p /= sum;
@@ -151,20 +152,23 @@ reference_gradients reference_backward(const reference_attention& a, std::span<c
   reference_gradients gradients{.query = std::vector<double>(query.size()),
                                 .key = std::vector<double>(key.size()),
                                 .value = std::vector<double>(value.size())};
+  const double scale = scale_of(a);
   for_each_row(a, query, key, [&](const row& r) {
     const int64_t at_query = r.index * a.head_dim;
     const double* output_row = &output_gradient[r.index * dims];
     std::vector<double> dp(r.p.size());
     double delta = 0;
     for (int64_t j = 0; j < std::ssize(r.p); ++j) {
+      if (r.p[j] == 0) continue;
       const int64_t at_value = (r.kv_head + j * a.kv_heads) * dims;
       dp[j] = dot(output_row, &value[at_value], dims);
       delta += r.p[j] * dp[j];
       add(r.p[j], output_row, &gradients.value[at_value], dims);
     }
     for (int64_t j = 0; j < std::ssize(r.p); ++j) {
+      if (r.p[j] == 0) continue;
       const int64_t at_key = (r.kv_head + j * a.kv_heads) * a.head_dim;
-      const double ds = scale_of(a) * r.p[j] * (dp[j] - delta);
+      const double ds = scale * r.p[j] * (dp[j] - delta);
       add(ds, &key[at_key], &gradients.query[at_query], a.head_dim);
       add(ds, &query[at_query], &gradients.key[at_key], a.head_dim);
     }

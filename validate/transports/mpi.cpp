@@ -82,6 +82,8 @@ class mpi_transport final : public host_transport {
   std::string_view name() const override { return "mpi"; }
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
+  /// A machine has one clock.
+  double clock_offset() override { return on_one_machine_ ? 0 : host_transport::clock_offset(); }
 
   void exchange(int lane, const std::string& what, const std::vector<outgoing>& sends,
                 const std::vector<incoming>& receives) override {
@@ -133,10 +135,20 @@ class mpi_transport final : public host_transport {
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    on_one_machine_ = ranks_of_this_machine() == ranks;
     const std::lock_guard lock(mutex_);
     rank_ = rank;
     ranks_ = ranks;
     changed_.notify_all();
+  }
+
+  static int ranks_of_this_machine() {
+    MPI_Comm machine;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    int ranks = 0;
+    MPI_Comm_size(machine, &ranks);
+    MPI_Comm_free(&machine);
+    return ranks;
   }
 
   void leave() {
@@ -217,6 +229,7 @@ class mpi_transport final : public host_transport {
   bool failed_ = false;
   int rank_ = 0;
   int ranks_ = 0;
+  bool on_one_machine_ = false;
   std::thread thread_;
 };
 
