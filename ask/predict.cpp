@@ -126,12 +126,23 @@ seconds uncertain_launches(const placed_schedule& i) {
   }
 }
 
+/// Of the first kernel of the first rank: whether rows are few is a question of the problem.
+double kernel_uncertainty(const placed_schedule& i) {
+  const auto& program = i.program().program;
+  const auto first = std::find_if(program.begin(), program.end(),
+                                  [](const auto& op) { return is_kernel(op.kind); });
+  const auto compute = i.on().device.uncertainty.compute;
+  if (first == program.end()) return compute;
+  const double own = i.costs().uncertainty(static_cast<std::size_t>(first - program.begin()), 0);
+  return own > 0 ? own : compute;
+}
+
 void set_interval(const placed_schedule& i, pass_prediction& p) {
   const auto device = p.compute + p.exposed_communication;
   const auto computing = p.compute + p.computing_elsewhere;
   const auto& of_device = i.on().device.uncertainty;
-  const double of_computing =
-      i.ranks() > 1 ? std::max(of_device.compute, of_device.overlap) : of_device.compute;
+  const double of_kernels = kernel_uncertainty(i);
+  const double of_computing = i.ranks() > 1 ? std::max(of_kernels, of_device.overlap) : of_kernels;
   const auto uncertain = computing * of_computing +
                          (device - computing) * communication_uncertainty(i) +
                          uncertain_launches(i);

@@ -58,17 +58,22 @@ std::string text(const kernel_table& t) {
 std::string text(const kernel_law& l) {
   const auto ns = [](seconds t) { return fmt::format("{:.4g} ns", t.value() * 1e9); };
   return fmt::format(
-      "      - {{pass: {}, head_dim: {}, mask: {}, group: {}, tile: {}, slots: {}, grouped: {},\n"
-      "         start: {}, block: {}, token: {}, row: {}, uneven: {}, diagonal: {}}}\n",
+      "      - {{pass: {}, head_dim: {}, mask: {}, group: {}, tile: {}, {}{}slots: {}, grouped: "
+      "{},\n"
+      "         start: {}, block: {}, token: {}, row: {}, uneven: {}, {}diagonal: {}}}\n",
       l.pass == pass_kind::forward ? "forward" : "backward", l.head_dim, name_of(l.mask), l.group,
-      l.tile, l.slots, l.grouped, text(l.start), text(l.block), ns(l.token), ns(l.row), l.uneven,
-      l.diagonal);
+      l.tile, l.step > 1 ? fmt::format("step: {}, ", l.step) : "",
+      l.taken_below > 0 ? fmt::format("taken_below: {:.4g}, ", l.taken_below) : "", l.slots,
+      l.grouped, text(l.start), text(l.block), ns(l.token), ns(l.row), l.uneven,
+      l.ahead ? "ahead: true, " : "", l.diagonal);
 }
 
 std::string text(const key_split& s) {
-  return fmt::format("{{efficiency: {:.4g}, rows: {}, least: {}, filling: {:.4g}, combine: {}{}}}",
-                     s.efficiency, s.rows, s.least, s.filling, text(s.combine),
-                     s.assumed.empty() ? "" : ",\n                assumed: " + quoted(s.assumed));
+  return fmt::format(
+      "{{efficiency: {:.4g}, rows: {}, least: {}, filling: {:.4g}, combine: {}{}{}}}", s.efficiency,
+      s.rows, s.least, s.filling, text(s.combine),
+      s.uncertainty > 0 ? fmt::format(", uncertainty: {:.3g}", s.uncertainty) : "",
+      s.assumed.empty() ? "" : ",\n                assumed: " + quoted(s.assumed));
 }
 
 std::string text(const call_launches& c) {

@@ -22,12 +22,12 @@ class kernel_fits {
   void run() {
     using kind = std::pair<mask_kind, std::int64_t>;  // and query heads of a K/V head
     using kinds = std::map<kind, std::vector<timed_kernel>>;
-    std::map<std::string, std::map<std::pair<pass_kind, std::int64_t>, kinds>> all;
+    std::map<std::string, std::map<cut, kinds>> all;
     std::map<std::string, std::vector<timed_kernel>> few;
     f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
       require_possible(p, m.median());
       if (has_few_rows(p)) return few[p.kernel].push_back({p, m.median()});
-      all[p.kernel][{p.pass, p.head_dim}][{p.mask, p.heads / p.kv_heads}].push_back(
+      all[p.kernel][cut_of(p)][{p.mask, p.heads / p.kv_heads}].push_back(
           {p, std::max(m.median() - f_.profile().kernel_launch.value(), 0.1 * m.median())});
     });
     if (all.empty() && few.empty()) return f_.kept("kernels", "none measured");
@@ -38,16 +38,16 @@ class kernel_fits {
       kernel.basis = basis::measured;
       kernel.laws.clear();
       kernel.tables.clear();
-      for (const auto& [pass_and_dim, by_kind] : families) {
+      for (const auto& [cut, by_kind] : families) {
         family members;
         for (const auto& [mask_and_group, points] : by_kind) {
           points.size() < enough ? f_.kept(name_of_law(kernel, points), "fewer than 6 shapes")
                                  : members.push_back(&points);
         }
-        if (!members.empty()) fit_family(kernel, members, known_blocks(before, pass_and_dim));
+        if (!members.empty()) fit_family(kernel, members, known_blocks(before, cut));
       }
       for (const auto& law : before.laws) {
-        const auto measured = families.find({law.pass, law.head_dim});
+        const auto measured = families.find(cut_of(law));
         if (is_in(kernel.laws, law)) continue;
         kernel.laws.push_back(measured == families.end()
                                   ? law
@@ -65,27 +65,37 @@ class kernel_fits {
     double time = 0;  ///< without the launch; of few rows with it
   };
 
+  /// Pass, head dimension and, of kernels with several tiles, which (kernel_law, taken_below): what decides how calls are cut.
+  using cut = std::tuple<pass_kind, std::int64_t, double>;
+
+  static cut cut_of(const kernel_law& law) { return {law.pass, law.head_dim, law.taken_below}; }
+
+  cut cut_of(const kernel_point& p) {
+    const auto& kernel = f_.kernel(p.kernel);
+    const auto* law =
+        kernel.basis == basis::measured ? law_taken(f_.profile(), kernel, call_of(p)) : nullptr;
+    const bool own = law && law->pass == p.pass && law->head_dim == p.head_dim;
+    return {p.pass, p.head_dim, own ? law->taken_below : 0};
+  }
+
   static bool is_in(const std::vector<kernel_law>& laws, const kernel_law& wanted) {
     return std::any_of(laws.begin(), laws.end(), [&](const auto& one) {
-      return one.pass == wanted.pass && one.head_dim == wanted.head_dim &&
-             one.mask == wanted.mask && one.group == wanted.group;
+      return one.of_same_calls(wanted) && one.taken_below == wanted.taken_below;
     });
   }
 
   /// A law of the prior's, where that was measured: how a kernel cuts its work is the same on every machine, and a few shapes, sides
   /// of powers of two above all, hardly tell it.
-  static const kernel_law* known_blocks(const kernel_profile& before,
-                                        const std::pair<pass_kind, std::int64_t>& pass_and_dim) {
+  static const kernel_law* known_blocks(const kernel_profile& before, const cut& wanted) {
     if (before.basis != basis::measured) return nullptr;
-    const auto found = std::find_if(before.laws.begin(), before.laws.end(), [&](const auto& law) {
-      return std::pair(law.pass, law.head_dim) == pass_and_dim;
-    });
+    const auto found = std::find_if(before.laws.begin(), before.laws.end(),
+                                    [&](const auto& law) { return cut_of(law) == wanted; });
     return found == before.laws.end() ? nullptr : &*found;
   }
 
   /// The prior's law as many times slower as the few shapes are that were measured of it.
   template <typename Found>
-  kernel_law slower(kernel_law law, const kernel_profile& before, Found found, Found none) const {
+  kernel_law slower(kernel_law law, const kernel_profile& before, Found found, Found none) {
     if (found == none) return law;
     std::vector<double> ratios;
     for (const auto& p : found->second) {
@@ -93,6 +103,7 @@ class kernel_fits {
       ratios.push_back(p.time / (expected - f_.profile().kernel_launch).value());
     }
     const double factor = median(ratios);
+    for (const double ratio : ratios) f_.kernel_residuals.push_back(std::abs(factor / ratio - 1));
     for (auto* time : {&law.start, &law.block, &law.token, &law.row}) *time = factor * *time;
     return law;
   }
@@ -149,11 +160,12 @@ class kernel_fits {
     return capped_size(errors);
   }
 
-  void take_split(const kernel_profile& kernel, const std::vector<timed_kernel>& points,
+  void take_split(kernel_profile& kernel, const std::vector<timed_kernel>& points,
                   const std::string& name) {
     std::vector<double> sizes;
     for (const auto& p : points) sizes.push_back(std::abs(split_error(kernel, p)));
-    const auto& law = kernel.split;
+    auto& law = kernel.split;
+    law.uncertainty = interval_of(sizes);
     f_.fitted(name,
               fmt::format("{} of the memory bandwidth, {:.4g} us to combine, blocks of {} rows, "
                           "splits of {} keys, {} of the multiprocessors fill",
@@ -162,7 +174,6 @@ class kernel_fits {
               points.size(),
               fmt::format(", residuals {} (median), {} (95 %)", percent(median(sizes)),
                           percent(quantile(sizes, 0.95))));
-    f_.kernel_residuals.insert(f_.kernel_residuals.end(), sizes.begin(), sizes.end());
   }
 
   using family = std::vector<

@@ -129,7 +129,9 @@ seconds predicted_time(const measured_point& point, const cluster& c) {
 double uncertainty_of(const measured_point& point, const cluster& c) {
   struct {
     const cluster& on;
-    double operator()(const kernel_point&) const { return on.device.uncertainty.compute; }
+    double operator()(const kernel_point& p) const {
+      return kernel_uncertainty(on.device, on.device.find_kernel(p.kernel), call_of(p));
+    }
     double operator()(const memory_point&) const {
       const auto& u = on.device.uncertainty;
       return u.memory > 0 ? u.memory : u.compute;

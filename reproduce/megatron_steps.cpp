@@ -43,8 +43,7 @@ result megatron_steps() {
   }
   r.assumptions = {
       "attention by FlashAttention-2, which the runs did not have: theirs took longer, and the "
-      "small "
-      "model spends most on it",
+      "small model spends most on it",
       "elementwise operations fused, tensor exchanges not overlapped, A100 products scaled from a "
       "published maximum (topologies/devices/a100-sxm4-80gb.yaml)"};
   return r;

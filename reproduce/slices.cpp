@@ -58,12 +58,11 @@ result slices() {
   }
   r.assumptions = {
       "measured here: 8 query and 4 K/V heads of 128, 8K tokens, full mask, medians of three runs",
-      "a slice has 14 multiprocessors, NCCL's sockets two channels; links serve connections in "
-      "turn"};
+      "a slice has 14 multiprocessors, NCCL's sockets two channels; links serve connections "
+      "in turn"};
   r.notes = {
       "bytes alone: 1.67 for Attention2D and Mesh-Attention forward; Attention2D's paper has 2.81 "
-      "on "
-      "average on 16 A100, forward and backward, with as many K/V heads as query heads"};
+      "on average on 16 A100, forward and backward, with as many K/V heads as query heads"};
   return r;
 }
 

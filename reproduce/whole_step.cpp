@@ -211,12 +211,11 @@ result torchtitan_steps() {
   r.fitted = {fmt::format("speed of an H100 at 500 W over one at 700 W: {:.2f}", speed)};
   r.assumptions = {
       "FSDP over data and context ranks, two layers gathered ahead, gradients reduced in fp32; "
-      "under "
-      "a pipeline gathered once, summed once, both kept whole meanwhile (parallelize_llama.py)",
+      "under a pipeline gathered once, summed once, both kept whole meanwhile "
+      "(parallelize_llama.py)",
       "attention by FlashAttention-2 (PyTorch's, which context ranks are bound to), keys and "
-      "values "
-      "repeated for all query heads (repeat_kv) and all-gathered, zigzag tokens (round-robin load "
-      "balance): defaults of that day",
+      "values repeated for all query heads (repeat_kv) and all-gathered, zigzag tokens "
+      "(round-robin load balance): defaults of that day",
       "as many micro-batches as pipeline stages, the default; tensor exchanges in pieces beside "
       "products where they are asynchronous",
       "selective: PyTorch keeps what attention and every second product put out",
@@ -228,25 +227,19 @@ result torchtitan_steps() {
       "the rows of 4 and 8 context ranks on 8 GPUs are the only ones that are far off. On 512 GPUs "
       "the same code over as many context ranks is as predicted with load balance, and not without "
       "it (second list); so are 2 on 8 GPUs. A step of the ring beyond the first takes 7.3 s in "
-      "the "
-      "two rows, of which 8.4 s are published for one rank, and 4.5 s in that of 2: nothing in the "
-      "source tells why. What both rows lack is 60 ms for each layer and step of the ring, and "
-      "that "
-      "of 2 nothing; whether it grows as the steps or as the pairs of tokens, two rows do not "
-      "tell. "
-      "Attention is predicted to take 160 ms of such a step and the exchange of its 2.7 GB 16 ms: "
-      "attention would be 1.4 times as long, without load balance 2 times. Looked at and too "
-      "small: a kernel call for each rank's block, merged in "
-      "fp32 (1.4 % of attention), gradients that travel in fp32 (counted), loading of whole "
-      "sequences by each rank (beside the step), profiling (not before step 96). PyTorch's own "
-      "test "
-      "left out what those two rows ran, causal, compiled and on more than 2 ranks "
-      "(test/distributed/_tensor/test_attention.py)",
+      "the two rows, of which 8.4 s are published for one rank, and 4.5 s in that of 2: nothing in "
+      "the source tells why. What both rows lack is 60 ms for each layer and step of the ring, and "
+      "that of 2 nothing; whether it grows as the steps or as the pairs of tokens, two rows do not "
+      "tell. Attention is predicted to take 160 ms of such a step and the exchange of its 2.7 GB "
+      "16 ms: attention would be 1.4 times as long, without load balance 2 times. Looked at and "
+      "too small: a kernel call for each rank's block, merged in fp32 (1.4 % of attention), "
+      "gradients that travel in fp32 (counted), loading of whole sequences by each rank (beside "
+      "the step), profiling (not before step 96). PyTorch's own test left out what those two rows "
+      "ran, causal, compiled and on more than 2 ranks (test/distributed/_tensor/test_attention.py)",
       "memory beside the loss: blocks of logits in bf16 and of what the last layer's forward pass "
       "held, into none of which logits in fp32 fit. The 70B model's figures with and without "
       "asynchronous tensor exchanges tell: they differ by 4.3 GiB, two gathered activations, which "
-      "no "
-      "one holds while logits are there",
+      "no one holds while logits are there",
       "collectives of context ranks are not hidden, as torch.compile waits where they are called: "
       "so it is here"};
   return r;

@@ -225,14 +225,15 @@ kernel_table read_table(const config_node& node, flop_rate peak) {
 }
 
 kernel_law read_law(const config_node& node) {
-  node.allow_only({"pass", "head_dim", "mask", "group", "tile", "slots", "grouped", "start",
-                   "block", "token", "row", "uneven", "diagonal"});
+  node.allow_only({"pass", "head_dim", "mask", "group", "tile", "step", "slots", "grouped", "start",
+                   "block", "token", "row", "uneven", "ahead", "diagonal", "taken_below"});
   constexpr int most_tokens = 4096, most_slots = 32;
   return {.pass = node.get_as("pass", [](auto text) { return find_value(measured_passes, text); }),
           .head_dim = node.get_integer("head_dim", 1),
           .mask = node.get_as("mask", parse_mask),
           .group = node.has("group") ? node.get_within("group", 1, most_tokens) : 1,
           .tile = node.get_within("tile", 1, most_tokens),
+          .step = node.has("step") ? node.get_within("step", 1, most_tokens) : 1,
           .slots = node.has("slots") ? node.get_within("slots", 1, most_slots) : 1,
           .grouped = node.get<bool>("grouped", false),
           .start = node.get<seconds>("start", {}),
@@ -240,7 +241,23 @@ kernel_law read_law(const config_node& node) {
           .token = node.get<seconds>("token"),
           .row = node.get<seconds>("row", {}),
           .uneven = node.get<double>("uneven", 0.5),
-          .diagonal = node.get<double>("diagonal", 0)};
+          .ahead = node.get<bool>("ahead", false),
+          .diagonal = node.get<double>("diagonal", 0),
+          .taken_below = node.has("taken_below") ? read_share(node, "taken_below", 1) : 0};
+}
+
+std::vector<kernel_law> read_laws(const config_node& list) {
+  std::vector<kernel_law> laws;
+  for (const auto& item : list.items()) laws.push_back(read_law(item));
+  for (const auto& item : list.items()) {
+    const auto law = read_law(item);
+    const auto is_other = [&](const auto& other) {
+      return other.taken_below == 0 && other.of_same_calls(law);
+    };
+    if (law.taken_below > 0 && std::none_of(laws.begin(), laws.end(), is_other))
+      item.fail("taken_below", "expected a law of the same calls with the other tile beside it");
+  }
+  return laws;
 }
 
 void read_scheduling(const config_node& node, kernel_profile& kernel) {
@@ -258,13 +275,14 @@ void read_scheduling(const config_node& node, kernel_profile& kernel) {
 }
 
 key_split read_split(const config_node& node) {
-  node.allow_only({"efficiency", "rows", "least", "filling", "combine", "assumed"});
+  node.allow_only({"efficiency", "rows", "least", "filling", "combine", "uncertainty", "assumed"});
   constexpr int most_rows = 1024, most_keys = 1 << 20;
   return {.efficiency = read_share(node, "efficiency", 1),
           .rows = node.get_within("rows", 1, most_rows),
           .least = node.get_within("least", 1, most_keys),
           .filling = read_share(node, "filling", 1),
           .combine = node.get<seconds>("combine", {}),
+          .uncertainty = node.get<double>("uncertainty", 0),
           .assumed = node.has("assumed") ? node.get_text("assumed") : ""};
 }
 
@@ -301,9 +319,7 @@ kernel_profile read_kernel(const config_node& node, flop_rate peak, flop_rate fp
   kernel.staircase = node.get<bool>("staircase", false);
   if (node.has("key_split")) kernel.split = read_split(node.at("key_split"));
   if (node.has("host")) kernel.host = read_call_launches(node.at("host"));
-  if (node.has("laws")) {
-    for (const auto& law : node.at("laws").items()) kernel.laws.push_back(read_law(law));
-  }
+  if (node.has("laws")) kernel.laws = read_laws(node.at("laws"));
   if (node.has("fp8")) kernel.fp8 = read_fp8(node.at("fp8"), fp8_peak);
   const bool needs_tables = kernel.laws.empty() && kernel.fp8.tables.empty();
   if (needs_tables || node.has("tables")) {
@@ -484,6 +500,10 @@ seconds device_profile::memory_time(byte_count traffic, int calls) const {
   const auto far = beyond_cache(traffic), near = traffic - far;
   return calls * kernel_launch + far / (memory_bandwidth * memory_efficiency) +
          (near > byte_count() ? near / cache_bandwidth : seconds());
+}
+
+seconds device_profile::slow_copy_time(byte_count traffic, int calls, double share) const {
+  return calls * kernel_launch + traffic / (share * memory_efficiency * memory_bandwidth);
 }
 
 byte_count device_profile::beyond_cache(byte_count traffic) const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/attention/attention.hpp"
@@ -45,7 +46,8 @@ struct kernel_table {
 /// loop over what it sees:
 ///   a block takes  block + token x length of its loop
 ///   a full mask    start + waves x a block, as many waves as whole rounds of tiles over all slots
-///   a triangle     start + the longest block, or the mean of all tiles on a slot + uneven x a mean block
+///   a triangle     start + the longest block, or the mean of all tiles on a slot + uneven x a mean block, or where a slot takes its
+///                  second tile when it begins the first (ahead), the longest of both
 ///   backward       and row for every row of every head: what is done before and after
 /// cost/kernel.hpp says how other shapes are read.
 struct kernel_law {
@@ -54,6 +56,7 @@ struct kernel_law {
   mask_kind mask = mask_kind::full;
   int group = 1;         ///< query heads of a K/V head
   int tile = 128;        ///< tokens
+  int step = 1;          ///< tokens of a step of the loop, which takes whole ones
   int slots = 1;         ///< blocks at once on a multiprocessor
   bool grouped = false;  ///< a backward block loops over all query heads of its K/V head
   seconds start;
@@ -61,7 +64,16 @@ struct kernel_law {
   seconds token;
   seconds row;
   double uneven = 0.5;
+  bool ahead = false;
   double diagonal = 0;  ///< part of a tile by which the loops of a triangle are longer
+  /// A second law of the same calls, with a smaller tile: the kernel takes it where its busiest multiprocessor then computes less
+  /// than this share of the rows (backward: columns) that it would by the other tile. 0: the law is the first or only one.
+  double taken_below = 0;
+
+  bool of_same_calls(const kernel_law& other) const {
+    return std::tuple(pass, head_dim, mask, group) ==
+           std::tuple(other.pass, other.head_dim, other.mask, other.group);
+  }
 };
 
 /// How a kernel takes few query rows against many keys (flash-decoding): the query heads of a K/V head share its blocks, and keys
@@ -72,9 +84,10 @@ struct key_split {
   int rows = 64;    ///< of a block: query tokens times query heads of a K/V head
   int least = 128;  ///< keys of a split
   double filling =
-      0.5;              ///< share of the multiprocessors that, with a block each, read at that rate
-  seconds combine;      ///< to start combining
-  std::string assumed;  ///< why these figures are what nobody measured; empty: measured
+      0.5;          ///< share of the multiprocessors that, with a block each, read at that rate
+  seconds combine;  ///< to start combining
+  double uncertainty = 0;  ///< as uncertainty_profile's compute, of such calls; 0: the device's
+  std::string assumed;     ///< why these figures are what nobody measured; empty: measured
 
   bool present() const { return efficiency > 0; }
 };
@@ -319,6 +332,8 @@ struct device_profile {
   /// Of calls that read and write so many bytes together and compute next to nothing, again and again: what exceeds the cache
   /// pushes out as much that would have been read from it, so that twice the excess comes from the memory.
   seconds memory_time(byte_count traffic, int calls = 1) const;
+  /// Of calls that copy at a share of the memory's rate, for which the cache does nothing.
+  seconds slow_copy_time(byte_count traffic, int calls, double share) const;
   /// Of such traffic, what comes from the memory.
   byte_count beyond_cache(byte_count traffic) const;
   /// Of an elementwise operation of a layer.
@@ -378,11 +393,12 @@ void require_peak(const device_profile&, data_type);
 ///     ragged: 1.1
 ///     skips_unseen: true
 ///     staircase: false
-///     key_split: {efficiency: 0.9, rows: 64, least: 128, filling: 0.5, combine: 2 us, assumed: nobody measured it}
+///     key_split: {efficiency: 0.9, rows: 64, least: 128, filling: 0.5, combine: 2 us, uncertainty: 0.2, assumed: nobody measured it}
 ///     host: {forward: 6 us, backward: 16 us, few_rows: 10 us, request: 1 us}
 ///     laws:
-///     - {pass: forward, head_dim: 128, mask: causal, tile: 128, slots: 1, grouped: false, start: 3 us, block: 3 us, token: 12.6 ns,
-///        row: 0 ns, uneven: 0.5, diagonal: 0.5}
+///     - {pass: forward, head_dim: 128, mask: causal, tile: 128, step: 128, slots: 1, grouped: false, start: 3 us, block: 3 us, token: 12.6 ns,
+///        row: 0 ns, uneven: 0.5, ahead: true, diagonal: 0.5}
+///     - {pass: forward, head_dim: 128, mask: causal, tile: 64, taken_below: 0.9, slots: 1, block: 2 us, token: 6.6 ns}
 ///     tables:
 ///     - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [1024, 2048], tflops: [400, 500]}
 ///     - {pass: forward, mask: causal, head_dim: 128, heads: [64, 32], square: [1024, 2048], tflops: [300, 450]}

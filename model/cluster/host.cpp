@@ -8,7 +8,7 @@ namespace attnsim {
 
 host_profile read_host(const config_node& root) {
   root.allow_only({"name", "source", "basis", "attention", "attention_backward", "merge", "add",
-                   "copy", "exchange", "exchanged_tensor", "all_gather", "reduce_scatter",
+                   "copy", "cast", "exchange", "exchanged_tensor", "all_gather", "reduce_scatter",
                    "all_to_all", "slowdown", "uncertainty"});
   host_profile host{.name = root.get<std::string>("name"),
                     .source = root.get_text("source"),
@@ -18,6 +18,7 @@ host_profile read_host(const config_node& root) {
                     .merge = root.get<seconds>("merge"),
                     .add = root.get<seconds>("add"),
                     .copy = root.get<seconds>("copy"),
+                    .cast = root.get<seconds>("cast", root.get<seconds>("copy")),
                     .exchange = root.get<seconds>("exchange"),
                     .exchanged_tensor = root.get<seconds>("exchanged_tensor"),
                     .all_gather = root.get<seconds>("all_gather"),

@@ -24,6 +24,7 @@ struct host_profile {
   seconds merge;  ///< of a partial output by a framework's operations (merge_kind::unfused)
   seconds add;    ///< of two tensors; merges in one kernel
   seconds copy;
+  seconds cast;              ///< to another number format; where it is not given, as copy
   seconds exchange;          ///< send and receive at once, of any number of tensors
   seconds exchanged_tensor;  ///< and for each of them
   seconds all_gather;        ///< a tensor, as the other collectives
@@ -33,8 +34,8 @@ struct host_profile {
   double uncertainty = 0;  ///< relative half-width of a 90 % interval around the sum of all calls
 };
 
-/// Reads a profile; throws input_error for unknown keys and missing values. Only `source`, `basis`, `slowdown` and
-/// `uncertainty` may be left out:
+/// Reads a profile; throws input_error for unknown keys and missing values. Only `source`, `basis`, `cast`, `slowdown`
+/// and `uncertainty` may be left out:
 ///
 ///   name: example
 ///   source: where the numbers are from

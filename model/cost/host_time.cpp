@@ -19,10 +19,10 @@ seconds of_local(const placed_schedule& i, std::size_t index, int rank) {
   switch (op.kind) {
     case op_kind::attention:
       return i.costs().calls(index, rank) * host.attention + calls.additions * merge +
-             (calls.count - calls.additions) * host.copy;
+             (calls.count - calls.additions) * host.cast;
     case op_kind::attention_backward:
       return i.costs().calls(index, rank) * host.attention_backward + calls.additions * host.add +
-             (calls.count - calls.additions) * host.copy;
+             (calls.count - calls.additions) * host.cast;
     case op_kind::merge:
       return calls.additions * merge;
     case op_kind::weigh:
@@ -31,7 +31,8 @@ seconds of_local(const placed_schedule& i, std::size_t index, int rank) {
       return std::max(calls.additions, 1) * host.add;
     case op_kind::expand:
     case op_kind::copy:
-      return static_cast<double>(tensors(op.writes)) * host.copy;
+      return static_cast<double>(tensors(op.writes)) *
+             (changes_format(i.program(), op) ? host.cast : host.copy);
     default:
       return {};
   }

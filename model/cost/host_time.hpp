@@ -1,9 +1,9 @@
 // Time of the host: what it takes to launch one rank's operations one after the other (model/cluster/host.hpp).
 //
-//   attention        a kernel call each; results that are added to others or change their format are merged, added or copied
+//   attention        a kernel call each; results that are added to others or change their format are merged, added or cast
 //   merge            a merge for each partial output but the first
 //   accumulate       an addition for each gradient but the first
-//   copy             a copy a tensor but row statistics
+//   copy             a copy a tensor but row statistics, or a cast where its format changes
 //   delta            nothing: the backward kernel's call does it
 //   shift, transpose an exchange, and each of its tensors; those that a framework joins are one
 //   collectives      a call a tensor

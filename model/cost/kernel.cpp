@@ -320,7 +320,7 @@ seconds measured_time(const device_profile& device, const kernel_profile& kernel
 law_terms terms_of(const kernel_law& law, loop_nest loops, mask_kind mask, double sharing,
                    int multiprocessors) {
   const double group = law.grouped ? sharing : 1;
-  loops.inner *= group;
+  loops.inner = std::ceil(loops.inner / law.step) * law.step * group;
   loops.units /= group;
   const double tiles = std::ceil(loops.outer / law.tile);
   const double slots = static_cast<double>(multiprocessors) * law.slots;
@@ -332,8 +332,16 @@ law_terms terms_of(const kernel_law& law, loop_nest loops, mask_kind mask, doubl
   const double mean = loops.inner * (tiles + 1) / (2 * tiles) + more;
   const double on_a_slot = tiles * loops.units / slots + law.uneven;
   const auto time = [&](const law_terms& t) { return t.blocks * law.block + t.tokens * law.token; };
+  const auto longer = [&](const law_terms& a, const law_terms& b) {
+    return time(a) > time(b) ? a : b;
+  };
   const law_terms longest{1, loops.inner + more}, all{on_a_slot, on_a_slot * mean};
-  return time(longest) > time(all) ? longest : all;
+  if (!law.ahead || tiles * loops.units <= slots) return longer(longest, all);
+  // Tiles are dealt out by length: what is left when each slot has one is as long as this share of the longest. Slots take their
+  // second ones in any order, and of few heads the longest seldom meets the longest.
+  const double seldom = loops.units * loops.units < slots ? 1 : 0;
+  const double left = 1 - (std::floor(slots / loops.units) + seldom) / tiles;
+  return longer({2, (1 + left) * loops.inner + 2 * more}, all);
 }
 
 /// Those of 16 bits alone.
@@ -341,8 +349,8 @@ bool has_laws(data_type type) {
   return type != data_type::fp32 && type != data_type::fp8;
 }
 
-/// Of the mask or else the other one, the nearest head dimension, the nearest sharing of K/V heads; null without one for
-/// the pass.
+/// Of the mask or else the other one, the nearest head dimension, the nearest sharing of K/V heads; of two with another tile the
+/// first. Null without one for the pass.
 const kernel_law* law_for(const kernel_profile& kernel, const kernel_call& call, mask_kind mask) {
   const kernel_law* best = nullptr;
   if (!has_laws(call.dtype)) return best;
@@ -352,9 +360,31 @@ const kernel_law* law_for(const kernel_profile& kernel, const kernel_call& call,
                       std::abs(std::log(group_of(call) / l.group)));
   };
   for (const auto& law : kernel.laws) {
-    if (law.pass == call.pass && (!best || rank(law) < rank(*best))) best = &law;
+    if (law.pass == call.pass && law.taken_below == 0 && (!best || rank(law) < rank(*best)))
+      best = &law;
   }
   return best;
+}
+
+/// Rows (backward: columns) that the busiest multiprocessor computes.
+double rows_of_all_rounds(const kernel_law& law, const kernel_call& call, int multiprocessors) {
+  const auto loops = loops_of(call);
+  const double units = loops.units / (law.grouped ? group_of(call) : 1);
+  return std::ceil(std::ceil(loops.outer / law.tile) * units / (multiprocessors * law.slots)) *
+         law.tile;
+}
+
+/// Of laws with this one's calls that differ in the tile, the one that the kernel takes.
+const kernel_law* by_tile(const device_profile& device, const kernel_profile& kernel,
+                          const kernel_law* first, const kernel_call& call) {
+  const auto rows = [&](const kernel_law& law) {
+    return rows_of_all_rounds(law, call, device.multiprocessors);
+  };
+  const auto smaller = std::find_if(kernel.laws.begin(), kernel.laws.end(), [&](const auto& law) {
+    return law.taken_below > 0 && law.of_same_calls(*first) &&
+           rows(law) < law.taken_below * rows(*first);
+  });
+  return smaller == kernel.laws.end() ? first : &*smaller;
 }
 
 /// Laws of the sharings of K/V heads around a call's, and how far it is from the first to the second; one twice where it has a
@@ -370,13 +400,15 @@ struct neighbouring_laws {
   }
 };
 
-neighbouring_laws laws_around(const kernel_profile& kernel, const kernel_call& call,
-                              mask_kind mask) {
+neighbouring_laws laws_around(const device_profile& device, const kernel_profile& kernel,
+                              const kernel_call& call, mask_kind mask) {
   const auto* nearest = law_for(kernel, call, mask);
   neighbouring_laws found{nearest, nearest};
+  const auto tiled = [&](const kernel_law* law) { return by_tile(device, kernel, law, call); };
   const double group = group_of(call);
   for (const auto& law : kernel.laws) {
-    if (law.pass != call.pass || law.mask != nearest->mask || law.head_dim != nearest->head_dim)
+    if (law.pass != call.pass || law.mask != nearest->mask || law.head_dim != nearest->head_dim ||
+        law.taken_below > 0)
       continue;
     if (law.group <= group && (found.fewer->group > group || law.group > found.fewer->group))
       found.fewer = &law;
@@ -384,9 +416,9 @@ neighbouring_laws laws_around(const kernel_profile& kernel, const kernel_call& c
       found.more = &law;
   }
   const bool inside = found.fewer->group < group && group < found.more->group;
-  if (!inside) return {nearest, nearest};
-  found.way = log_weight(found.fewer->group, found.more->group, group);
-  return found;
+  if (!inside) return {tiled(nearest), tiled(nearest)};
+  return {tiled(found.fewer), tiled(found.more),
+          log_weight(found.fewer->group, found.more->group, group)};
 }
 
 /// But for the start, which does not grow with the head dimension.
@@ -407,7 +439,7 @@ seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
     const auto laws = [&](std::int64_t head_dim) {
       auto measured = call;
       measured.head_dim = measured.v_head_dim = head_dim;
-      return laws_around(kernel, measured, mask);
+      return laws_around(device, kernel, measured, mask);
     };
     const auto working = time_at_head_dim(
         head_dims, mean_head_dim(call),
@@ -419,8 +451,8 @@ seconds time_by_laws(const device_profile& device, const kernel_profile& kernel,
           const auto& law = *laws(head_dim).fewer;
           return law.token.value() / (law.tile * law.slots);
         });
-    return laws_around(kernel, call, mask).between([](const auto& law) { return law.start; }) +
-           working;
+    const auto around = laws_around(device, kernel, call, mask);
+    return around.between([](const auto& law) { return law.start; }) + working;
   });
 }
 
@@ -544,6 +576,13 @@ law_terms law_terms_of(const kernel_law& law, const kernel_call& call, int multi
   return terms_of(law, loops_of(call), law.mask, group_of(call), multiprocessors);
 }
 
+const kernel_law* law_taken(const device_profile& device, const kernel_profile& kernel,
+                            const kernel_call& call) {
+  const auto mask = call.pairs == call.rows * call.cols ? mask_kind::full : mask_kind::causal;
+  const auto* first = law_for(kernel, call, mask);
+  return first ? by_tile(device, kernel, first, call) : nullptr;
+}
+
 double operations_a_pair(pass_kind pass, std::int64_t head_dim) {
   return operations_a_pair(pass, head_dim, head_dim);
 }
@@ -564,6 +603,12 @@ flop_count operations(const kernel_call& call) {
                     static_cast<double>(call.heads) * call.all_pairs());
 }
 
+double kernel_uncertainty(const device_profile& device, const kernel_profile* kernel,
+                          const kernel_call& call) {
+  const bool own = has_few_rows(kernel, call) && kernel->split.uncertainty > 0;
+  return own ? kernel->split.uncertainty : device.uncertainty.compute;
+}
+
 double key_splits(const device_profile& device, const kernel_profile* kernel,
                   const kernel_call& call) {
   return has_few_rows(kernel, call) ? splits_of(device, kernel->split, call) : 1;
@@ -573,6 +618,7 @@ double kernel_parts(const device_profile& device, const kernel_profile* kernel,
                     const kernel_call& call) {
   const auto* law = kernel ? law_for(*kernel, call, mask_kind::full) : nullptr;
   if (!law) return 1;
+  law = by_tile(device, *kernel, law, call);
   const auto scheduling =
       call.pass == pass_kind::backward ? kernel->backward_scheduling : kernel->scheduling;
   if (scheduling == block_scheduling::persistent) return 1;

@@ -88,6 +88,12 @@ struct law_terms {
 /// Of a rectangle under the law's mask, for fits. Which of a triangle's two times counts depends on its block and token.
 law_terms law_terms_of(const kernel_law&, const kernel_call&, int multiprocessors);
 
+/// The law that the kernel's time is read from, where one is: of several tiles the one that it takes.
+const kernel_law* law_taken(const device_profile&, const kernel_profile&, const kernel_call&);
+
+/// Relative half-width of a 90 % interval around the call's time.
+double kernel_uncertainty(const device_profile&, const kernel_profile* kernel, const kernel_call&);
+
 /// Over how many ranges of keys, on average, a call's blocks are split; 1 where the kernel splits none or rows are not few.
 double key_splits(const device_profile&, const kernel_profile* kernel, const kernel_call&);
 

@@ -69,8 +69,8 @@ void set_to_mean_request(kernel_call& call, const std::vector<tile>& tiles) {
 }  // namespace
 
 local_costs::local_costs(const workload& w, const device_profile& device,
-                         const kernel_profile* kernel, run_start start)
-    : workload_(w), device_(device), kernel_(kernel), start_(start) {
+                         const kernel_profile* kernel, run_start start, double copy_rate)
+    : workload_(w), device_(device), kernel_(kernel), start_(start), copy_rate_(copy_rate) {
   std::map<cost_form, std::size_t> forms;
   for (const auto& op : w.program().program) {
     form_.push_back(forms.try_emplace(form_of(w.program(), op), forms.size()).first->second);
@@ -121,6 +121,7 @@ local_costs::cost local_costs::attention_cost(const operation& op, int rank) con
     total.parts += n * kernel_parts(device_, kernel_, call);
     total.calls += static_cast<int>(times);
     total.launches += n * call_launch(kernel_, call, requests);
+    total.uncertainty = std::max(total.uncertainty, kernel_uncertainty(device_, kernel_, call));
   };
   const auto add_memory = [&](const memory_calls& use, std::int64_t times) {
     if (use.count > 0)
@@ -168,8 +169,12 @@ local_costs::cost local_costs::cost_of(const operation& op, int rank) const {
     return c;
   }
   c.memory = workload_.memory_calls_of(op);
-  c.time = op.kind == op_kind::delta ? device_.delta_time(c.memory.traffic)
-                                     : device_.memory_time(c.memory.traffic, c.memory.count);
+  if (op.kind == op_kind::delta)
+    c.time = device_.delta_time(c.memory.traffic);
+  else if (copy_rate_ < 1 && op.kind == op_kind::copy && !changes_format(workload_.program(), op))
+    c.time = device_.slow_copy_time(c.memory.traffic, c.memory.count, copy_rate_);
+  else
+    c.time = device_.memory_time(c.memory.traffic, c.memory.count);
   return c;
 }
 

@@ -15,8 +15,9 @@ namespace attnsim {
 
 class local_costs {
  public:
-  /// References are kept. `kernel` may be null: roofline.
-  local_costs(const workload&, const device_profile&, const kernel_profile* kernel, run_start);
+  /// References are kept. `kernel` may be null: roofline. `copy_rate`: framework_copies.hpp.
+  local_costs(const workload&, const device_profile&, const kernel_profile* kernel, run_start,
+              double copy_rate = 1);
   local_costs(const local_costs&) = delete;
 
   /// Time of program[op] on `rank`, on a device of full speed; 0 for communication and for attention that sees nothing.
@@ -29,6 +30,8 @@ class local_costs {
   int calls(std::size_t op, int rank) const { return find(op, rank).calls; }
   /// What the host takes to launch these calls; zero: nobody measured it.
   seconds launches(std::size_t op, int rank) const { return find(op, rank).launches; }
+  /// Of these calls, the least sure one's (kernel_uncertainty).
+  double uncertainty(std::size_t op, int rank) const { return find(op, rank).uncertainty; }
   /// What moves memory in program[op], or brings its kernel calls' results to their place.
   const memory_calls& memory(std::size_t op, int rank) const { return find(op, rank).memory; }
 
@@ -42,6 +45,7 @@ class local_costs {
     double parts = 0;
     int calls = 0;
     seconds launches;
+    double uncertainty = 0;
     memory_calls memory;
     bool known = false;
 
@@ -59,6 +63,7 @@ class local_costs {
   const device_profile& device_;
   const kernel_profile* kernel_;
   run_start start_;
+  double copy_rate_;
   std::vector<std::size_t> form_;  ///< operations with the same costs share a form
   /// By operation and rank: where its cost is; null: not asked for yet. Empty where it would be large.
   mutable std::vector<const cost*> found_;

@@ -33,7 +33,7 @@ priced_schedule::priced_schedule(const device_profile& device, const attention& 
       schedule_(std::move(program)),
       workload_(schedule_, shared_out(a, s, schedule_), s.tokens,
                 kernel_ == nullptr || kernel_->staircase, s.merges),
-      costs_(workload_, device, kernel_, s.start) {}
+      costs_(workload_, device, kernel_, s.start, s.copies.rate) {}
 
 strategy informed(strategy s, const cluster& c, const attention& a, pass_kind pass) {
   if (find_algorithm(s.schedule).weighs_blocks) s.block_cost = block_cost(c, a, s, pass);

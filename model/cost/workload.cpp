@@ -515,9 +515,11 @@ memory_calls workload::memory_calls_of(const operation& op) const {
 }
 
 precision workload::result_format(const operation& op, const tile& t) const {
-  const bool in_place = std::all_of(op.writes.begin(), op.writes.end(), [&](const operand& o) {
-    return is_statistic(o.what) || (!adds(t, o) && format_of(*schedule_, o) == precision::fp32);
-  });
+  const bool in_place =
+      merges_ == merge_kind::fused &&
+      std::all_of(op.writes.begin(), op.writes.end(), [&](const operand& o) {
+        return is_statistic(o.what) || (!adds(t, o) && format_of(*schedule_, o) == precision::fp32);
+      });
   return in_place ? precision::fp32 : precision::storage;
 }
 

@@ -116,7 +116,8 @@ class workload {
   /// Whether a merge adds up in its first partial result, fp32 that nothing else reads, and rounds once.
   bool merges_in_place(const operation&) const;
 
-  /// The number format in which a kernel call leaves its results, row statistics apart: a kernel writes one format only.
+  /// The number format in which a kernel call leaves its results, row statistics apart: a kernel writes one format only. Of a
+  /// framework that merges by operations of its own it is storage: the kernel is a library's.
   /// fp32 if all of them go straight to fp32 buffers, else storage.
   precision result_format(const operation&, const tile&) const;
   /// Whether a kernel call's result for the operand goes through scratch: it is added to what is there, or the buffer

@@ -41,7 +41,7 @@ class copying {
       if (is_copied_before(i)) add_copy(program_[i].reads, op.reads = like(op.reads));
       const bool copies_result = is_copied_after(i);
       if (copies_result) op.writes = like(op.writes);
-      s_.program.push_back(op);
+      add_exchange(op);
       if (copies_result) add_copy(op.writes, program_[i].writes);
     }
     derive_needs(s_);
@@ -107,6 +107,15 @@ class copying {
       o.buffer = static_cast<int>(s_.buffers.size()) - 1;
     }
     return list;
+  }
+
+  void add_exchange(const operation& op) {
+    if (!wanted_.separate || !exchanges_heads(op)) return s_.program.push_back(op);
+    for (std::size_t i = 0; i < op.reads.size(); ++i) {
+      s_.program.push_back(op);
+      s_.program.back().reads = {op.reads[i]};
+      s_.program.back().writes = {op.writes[i]};
+    }
   }
 
   void add_copy(operands from, operands to) {

@@ -8,6 +8,10 @@
 //   received   what the all-to-alls of an exchange of heads brought
 //   batched    the same, of several sequences only: they come apart
 //   returned   what the all-to-alls that give results back take
+//   separate   no copy: an exchange of heads is a call for each tensor, one after the other
+//
+// PyTorch copies a tensor whose axes change places element by element: `rate` is the share of the memory's rate, as other operations
+// reach it, at which the framework copies.
 //
 // They are operations of the program as all others: the model, the simulator and the executor read them there. Where the
 // algorithm copies there already, as where zigzag chunks are put in order, none is added, nor in schedules that decode.
@@ -28,6 +32,8 @@ struct framework_copies {
   bool received = false;
   bool batched = false;
   bool returned = false;
+  bool separate = false;
+  double rate = 1;
 
   friend bool operator==(const framework_copies&, const framework_copies&) = default;
 };

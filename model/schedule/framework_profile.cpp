@@ -18,7 +18,8 @@ Value read_choice(const config_node& node, std::string_view key, Parse parse, Va
 }
 
 framework_copies read_copies(const config_node& node) {
-  node.allow_only({"joined", "gathered", "scattered", "received", "batched", "returned"});
+  node.allow_only(
+      {"joined", "gathered", "scattered", "received", "batched", "returned", "separate", "rate"});
   framework_copies copies;
   copies.joined = read_choice(node, "joined", parse_joining, copies.joined);
   copies.gathered = node.get<bool>("gathered", false);
@@ -26,6 +27,10 @@ framework_copies read_copies(const config_node& node) {
   copies.received = node.get<bool>("received", false);
   copies.batched = node.get<bool>("batched", false);
   copies.returned = node.get<bool>("returned", false);
+  copies.separate = node.get<bool>("separate", false);
+  copies.rate = node.get<double>("rate", 1);
+  if (!(copies.rate > 0 && copies.rate <= 1))
+    node.fail("rate", "expected a share above 0 and at most 1");
   return copies;
 }
 

@@ -8,7 +8,7 @@
 //   partials: fp32                     # partial outputs on the wire
 //   gradients: fp32                    # dK, dV on the wire
 //   launch_order: compute-first        # model/schedule/launch_order.hpp
-//   copies: {joined: first, gathered: true, scattered: true, received: true, batched: true, returned: true}
+//   copies: {joined: first, gathered: true, scattered: true, received: true, batched: true, returned: true, separate: true, rate: 0.4}
 //                                      # model/schedule/framework_copies.hpp
 //   repeats_keys: true                 # K and V are copied for each query head before attention, which exchanges them so
 //   waits: [exchange, all_gather, reduce_scatter, all_to_all]   # calls at whose end the host goes on, not before

@@ -379,6 +379,10 @@ bool contains(const operands& list, tensor what) {
   return std::any_of(list.begin(), list.end(), [&](const operand& o) { return o.what == what; });
 }
 
+bool changes_format(const schedule& s, const operation& op) {
+  return s.buffer_of(op.reads.front()).format != s.buffer_of(op.writes.front()).format;
+}
+
 operands operator+(operands a, const operands& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

@@ -277,6 +277,9 @@ operands slot_of(const operands& gathered, int axis, int slot, int slots = 1);
 const operand& find(const operands&, tensor what);
 bool contains(const operands&, tensor what);
 
+/// What the operation writes first has another number format than what it reads first.
+bool changes_format(const schedule&, const operation&);
+
 /// The concatenation of operand lists.
 operands operator+(operands a, const operands& b);
 

@@ -323,6 +323,51 @@ TEST_F(calibrating, keeps_laws_of_which_few_shapes_were_measured) {
   EXPECT_NEAR(token(pass_kind::backward, mask_kind::full), 1.2 * 20, 1e-6);
 }
 
+/// A kernel with two tiles, by a prior whose tiles are as long as each other's: calls of few rounds take the smaller one.
+TEST_F(calibrating, fits_each_tile_to_the_shapes_that_take_it) {
+  auto& laws = truth_.device.kernels.front().laws;
+  truth_.device.kernels.front().basis = basis::measured;
+  laws.resize(1);
+  laws[0].tile = 192;
+  laws.push_back(laws[0]);
+  laws[1].tile = 128;
+  laws[1].taken_below = 0.9;
+  laws[1].token = seconds(9e-9);
+  auto before = truth_.device;
+  before.kernels.front().laws[1].token = before.kernels.front().laws[0].token;
+  for (const std::int64_t cols : {512, 2048, 8192}) {
+    for (const std::int64_t rows : {512, 1024, 4096, 8192, 16384})
+      add(kernel_point{.kernel = "k", .heads = 32, .kv_heads = 32, .rows = rows, .cols = cols});
+  }
+  const auto found = calibrate(before, {{"m.json", all_, &truth_}}).profile.kernels.front().laws;
+  ASSERT_EQ(found.size(), 2u);
+  for (const auto& law : found) {
+    const bool small = law.taken_below > 0;
+    EXPECT_EQ(law.tile, small ? 128 : 192);
+    EXPECT_NEAR(law.token.value(), small ? 9e-9 : 12e-9, 1e-11);
+  }
+}
+
+/// Few rows that no law tells: they widen the interval of few rows alone.
+TEST_F(calibrating, keeps_what_few_rows_leave_apart) {
+  for (const std::int64_t side : {512, 1024, 2048, 4096, 8192, 16384})
+    add(kernel_point{.kernel = "k", .heads = 32, .kv_heads = 32, .rows = side, .cols = side});
+  truth_.device.kernels.front().split = {.efficiency = 0.9, .combine = seconds(3e-6)};
+  double factor = 1;
+  for (const std::int64_t cols : {2048, 8192, 32768, 65536, 131072, 262144})
+    add(kernel_point{.kernel = "k", .heads = 32, .kv_heads = 8, .rows = 1, .cols = cols},
+        factor = 3 - factor);
+  const auto found = run().profile;
+  EXPECT_LT(found.uncertainty.compute, 0.02);
+  const auto& kernel = found.kernels.front();
+  EXPECT_GT(kernel.split.uncertainty, 0.2);
+  const auto of_rows = [&](std::int64_t rows) {
+    return kernel_uncertainty(found, &kernel, {.rows = rows, .cols = 65536, .pairs = 1});
+  };
+  EXPECT_EQ(of_rows(1), kernel.split.uncertainty);
+  EXPECT_EQ(of_rows(4096), found.uncertainty.compute);
+}
+
 /// The simulator's own sequences; the host's times are those of its launches.
 TEST_F(calibrating, finds_the_gaps_and_the_launches_of_sequences) {
   auto& idle = truth_.device.idle_start;

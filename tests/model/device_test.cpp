@@ -208,6 +208,24 @@ TEST(read_device, kernel_laws) {
                "d.yaml:6: kernels[0].tables: missing");
 }
 
+TEST(read_device, kernel_laws_of_two_tiles) {
+  const std::string law = "  - {pass: forward, head_dim: 64, mask: full, ",
+                    head = required + "kernels:\n- name: a\n  laws:\n";
+  const auto laws = read(head + law + "tile: 192, step: 128, token: 12 ns, ahead: true}\n" + law +
+                         "tile: 128, taken_below: 0.9, token: 9 ns}\n")
+                        .kernels.at(0)
+                        .laws;
+  EXPECT_EQ(laws.at(0).taken_below, 0);
+  EXPECT_TRUE(laws.at(0).ahead);
+  EXPECT_EQ(laws.at(0).step, 128);
+  EXPECT_EQ(laws.at(1).step, 1);
+  EXPECT_EQ(laws.at(1).taken_below, 0.9);
+  EXPECT_FALSE(laws.at(1).ahead);
+  EXPECT_ERROR(read(head + law + "tile: 128, taken_below: 0.9, token: 9 ns}\n"), input_error,
+               "d.yaml:9: kernels[0].laws[0].taken_below: '0.9': expected a law of the same calls "
+               "with the other tile beside it");
+}
+
 TEST(read_device, kernel_tables) {
   const auto device = read(
       required +
@@ -217,8 +235,9 @@ TEST(read_device, kernel_tables) {
       "  basis: published\n"
       "  occupancy: persistent\n"
       "  staircase: true\n"
-      "  key_split: {efficiency: 0.9, rows: 32, least: 256, filling: 0.4, combine: 3 us, assumed: "
-      "a guess}\n"
+      "  key_split: {efficiency: 0.9, rows: 32, least: 256, filling: 0.4, combine: 3 us, "
+      "uncertainty: "
+      "0.2, assumed: a guess}\n"
       "  tables:\n"
       "  - {pass: forward, mask: full, head_dim: 128, heads: 32, square: [8, 16], tflops: [40, "
       "50]}\n"

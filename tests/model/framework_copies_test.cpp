@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "model/cost/local.hpp"
 #include "model/cost/memory.hpp"
 #include "model/cost/workload.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
@@ -121,6 +122,51 @@ TEST(framework_copies, of_exchanged_heads) {
   EXPECT_EQ(reads_of(with_copies(s, pass_kind::forward, continued)), received + attends + returned);
 }
 
+TEST(framework_copies, an_exchange_of_heads_may_be_a_call_for_each_tensor) {
+  const strategy s{.schedule = "ulysses",
+                   .rows = 1,
+                   .cols = 1,
+                   .ulysses = 2,
+                   .tokens = token_layout::contiguous,
+                   .copies = {.returned = true, .separate = true}};
+  EXPECT_EQ(reads_of(with_copies(s, pass_kind::forward)),
+            "copy q k v, all_to_all q, all_to_all k, all_to_all v, attention q k v, copy o, "
+            "all_to_all o, copy o");
+}
+
+/// 4 MB at half of a memory's 1 TB/s, of which the cache would hold all, in a call of 2 us; casts as ever.
+TEST(framework_copies, reach_a_share_of_the_memorys_rate) {
+  const device_profile device{.memory_bandwidth = bandwidth(1e12),
+                              .cache = byte_count(100 << 20),
+                              .cache_bandwidth = bandwidth(8e12),
+                              .kernel_launch = seconds(2e-6)};
+  const attention a{
+      .heads = 8, .kv_heads = 8, .head_dim = 125, .sequence = 2000, .mask = mask_kind::full};
+  const auto times = [&](const strategy& s, double rate) {
+    const auto program = with_copies(s, pass_kind::forward, a);
+    const workload work(program, a, s.tokens, true);
+    const local_costs costs(work, device, nullptr, run_start::in_sequence, rate);
+    std::vector<double> us;
+    for (std::size_t i = 0; i < program.program.size(); ++i) {
+      if (program.program[i].kind == op_kind::copy) us.push_back(costs.time(i, 0).value() * 1e6);
+    }
+    return us;
+  };
+  const strategy heads{.schedule = "ulysses",
+                       .rows = 1,
+                       .cols = 1,
+                       .ulysses = 2,
+                       .tokens = token_layout::contiguous};
+  const double of_one = 2 * 2 * 1e6;  // bytes read and written of a tensor of 1,000 tokens
+  EXPECT_THAT(times(heads, 1),
+              testing::ElementsAre(testing::DoubleNear(3 * (2 + of_one / 8e6), 1e-6),
+                                   testing::DoubleNear(2 + of_one / 8e6, 1e-6)));
+  EXPECT_THAT(times(heads, 0.5),
+              testing::ElementsAre(testing::DoubleNear(3 * (2 + of_one / 0.5e6), 1e-6),
+                                   testing::DoubleNear(2 + of_one / 0.5e6, 1e-6)));
+  EXPECT_EQ(times(ring_of_two(joining::none), 0.5), times(ring_of_two(joining::none), 1));
+}
+
 /// Every schedule computes attention with all copies, which cost what they read and write.
 TEST(framework_copies, leave_every_schedule_right) {
   for (const auto& algorithm : algorithms()) {
@@ -136,7 +182,7 @@ TEST(framework_copies, leave_every_schedule_right) {
       }
       s = complete(s, a, 4);
       const auto plain = make_schedule(s, a, pass);
-      s.copies = {joining::every, true, true, true, true, true};
+      s.copies = {joining::every, true, true, true, true, true, true};
       const auto program = make_schedule(s, a, pass);
       check(program);
       EXPECT_EQ(workload(program, a, s.tokens, true).bytes_sent(0),

@@ -16,7 +16,9 @@ framework_profile framework_of(const std::string& text) {
 TEST(read_framework, how_it_runs_a_schedule) {
   const auto f = framework_of(
       "name: f\nsource: s\nhost: pytorch\nmerges: unfused\npartials: fp32\ngradients: fp32\n"
-      "launch_order: compute-first\ncopies: {joined: every, gathered: true, returned: true}\n"
+      "launch_order: compute-first\ncopies: {joined: every, gathered: true, returned: true, "
+      "separate: true, "
+      "rate: 0.4}\n"
       "repeats_keys: true\nwaits: [exchange, all_to_all]\n");
   EXPECT_EQ(f.name, "f");
   EXPECT_EQ(f.source, "s");
@@ -25,9 +27,11 @@ TEST(read_framework, how_it_runs_a_schedule) {
   EXPECT_EQ(f.partials, precision::fp32);
   EXPECT_EQ(f.gradients, precision::fp32);
   EXPECT_EQ(f.launch, launch_order::compute_first);
-  EXPECT_EQ(f.copies,
-            (framework_copies{
-                .joined = framework_copies::joining::every, .gathered = true, .returned = true}));
+  EXPECT_EQ(f.copies, (framework_copies{.joined = framework_copies::joining::every,
+                                        .gathered = true,
+                                        .returned = true,
+                                        .separate = true,
+                                        .rate = 0.4}));
   EXPECT_TRUE(f.repeats_keys);
   EXPECT_EQ(f.waits, (host_waits{.exchange = true, .all_to_all = true}));
 }
@@ -56,6 +60,8 @@ TEST(read_framework, refuses) {
                "f.yaml:2: copies.joined: 'once': expected one of: none, first, every");
   EXPECT_ERROR(framework_of("name: f\ncopies: {gathered: 2}\n"), input_error,
                "f.yaml:2: copies.gathered: '2': expected true or false");
+  EXPECT_ERROR(framework_of("name: f\ncopies: {rate: 0}\n"), input_error,
+               "f.yaml:2: copies.rate: '0': expected a share above 0 and at most 1");
   EXPECT_ERROR(framework_of("name: f\nwaits: [all-to-all]\n"), input_error,
                "f.yaml:2: waits[0]: 'all-to-all': expected one of: exchange, all_gather, "
                "reduce_scatter, all_to_all; did you mean all_to_all?");

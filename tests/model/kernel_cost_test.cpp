@@ -738,6 +738,13 @@ TEST(kernel_law, whole_rounds_of_blocks) {
   EXPECT_NEAR(law_time(two, block(257, 1000, 5)), 15, 1e-9);
 }
 
+TEST(kernel_law, whole_steps_of_a_loop) {
+  auto law = forward_law;
+  law.step = 128;
+  EXPECT_NEAR(law_time(law, block(256, 1000, 5)), 3 + 2 + 10.24, 1e-9);
+  EXPECT_NEAR(law_time(law, block(256, 1024, 5)), 3 + 2 + 10.24, 1e-9);
+}
+
 // Triangle of 10 tiles, mean loop 704. One head: the longest block, 3 + 2 + 12.8 us. 20 heads: 20 blocks a multiprocessor
 // and half a one, 3 + 20.5 (2 + 7.04) us. A triangle holds 1280 x 1281 / 2 pairs, 1/1280 of the way to the rectangle.
 TEST(kernel_law, triangles) {
@@ -748,6 +755,53 @@ TEST(kernel_law, triangles) {
               1e-9);  // as long as the rectangle
   EXPECT_NEAR(law_time(forward_law, causal_block(1280, 1280, 0, 20)),
               between(3 + 20.5 * 9.04, 3 + 20 * 14.8), 1e-6);
+}
+
+// 10 slots. Two heads of 6 tiles are two more: the longest of them is 1/6 of 768 tokens, which of two heads a longest first tile
+// seldom meets: 3 + 2 x 2 + 7.68 us. Four heads of 3 tiles: 384 and 128 tokens, 3 + 2 x 2 + 5.12 us.
+TEST(kernel_law, second_tiles_that_are_taken_ahead) {
+  auto law = forward_law;
+  law.mask = mask_kind::causal;
+  auto ahead = law;
+  ahead.ahead = true;
+  const auto time = [](const kernel_law& l, std::int64_t side, std::int64_t heads) {
+    auto device = device_with_law(l);
+    auto full = l;
+    full.mask = mask_kind::full;
+    full.start = seconds(1);  // no triangle is capped
+    device.kernels[0].laws.push_back(full);
+    const auto us = [&](const kernel_call& call) {
+      return busy_seconds(device, &device.kernels[0], call) * 1e6;
+    };
+    // side x (side + 1) / 2 pairs are 1 / side of the way from the triangle to the rectangle
+    const double way = 1.0 / static_cast<double>(side);
+    return (us(causal_block(side, side, 0, heads)) - way * us(block(side, side, heads))) /
+           (1 - way);
+  };
+  EXPECT_NEAR(time(ahead, 768, 1), time(law, 768, 1), 1e-6);
+  EXPECT_NEAR(time(law, 768, 2), 3 + (1.2 + 0.5) * (2 + 4.48), 1e-6);
+  EXPECT_NEAR(time(ahead, 768, 2), 3 + 2 * 2 + 7.68, 1e-6);
+  EXPECT_NEAR(time(ahead, 384, 4), 3 + 2 * 2 + 5.12, 1e-6);
+}
+
+// 10 slots, tiles of 128 in 2 us + 10 ns a token, or of 64 in 1 us + 6 ns where that is less than 0.9 of the rows in all rounds.
+TEST(kernel_law, of_the_tile_that_the_kernel_takes) {
+  auto device = device_with_law(forward_law);
+  auto small = forward_law;
+  small.tile = 64;
+  small.taken_below = 0.9;
+  small.block = seconds(1e-6);
+  small.token = seconds(6e-9);
+  device.kernels[0].laws.push_back(small);
+  const auto time = [&](std::int64_t rows, std::int64_t heads) {
+    return busy_seconds(device, &device.kernels[0], block(rows, 1000, heads)) * 1e6;
+  };
+  EXPECT_NEAR(time(256, 5), 3 + 2 + 10, 1e-9);           // 128 rows either way
+  EXPECT_NEAR(time(256, 6), 3 + 3 * (1 + 6), 1e-9);      // 256 or 192
+  EXPECT_NEAR(time(64, 10), 3 + 1 + 6, 1e-9);            // 128 or 64
+  EXPECT_NEAR(time(1216, 10), 3 + 10 * (2 + 10), 1e-9);  // 1280 or 1216, hardly less
+  EXPECT_EQ(law_taken(device, device.kernels[0], block(256, 1000, 6))->tile, 64);
+  EXPECT_EQ(law_taken(device, device.kernels[0], block(256, 1000, 5))->tile, 128);
 }
 
 // Backward, 1024 rows, 2432 columns of which the last 1024 form a triangle: 11 whole tiles take two rounds of 2 + 10.24 us, and
