@@ -222,7 +222,7 @@ TEST(read_device, kernel_laws_of_two_tiles) {
   EXPECT_EQ(laws.at(1).taken_below, 0.9);
   EXPECT_FALSE(laws.at(1).ahead);
   EXPECT_ERROR(read(head + law + "tile: 128, taken_below: 0.9, token: 9 ns}\n"), input_error,
-               "d.yaml:9: kernels[0].laws[0].taken_below: '0.9': expected a law of the same calls "
+               "d.yaml:8: kernels[0].laws[0].taken_below: '0.9': expected a law of the same calls "
                "with the other tile beside it");
 }
 

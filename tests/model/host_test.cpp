@@ -49,10 +49,11 @@ TEST(read_host, refuses) {
   EXPECT_EQ(read("name: h\n" + times).basis, basis::assumed);
   EXPECT_ERROR(read("name: h\nbasis: guess\n" + times), input_error,
                "h.yaml:2: basis: 'guess': expected one of: assumed, published, measured");
-  EXPECT_ERROR(read("name: h\nsend: 1 us\n" + times), input_error,
-               "h.yaml:2: send: unknown key; expected one of: name, source, basis, attention, "
-               "attention_backward, merge, add, copy, exchange, exchanged_tensor, all_gather, "
-               "reduce_scatter, all_to_all, slowdown, uncertainty");
+  EXPECT_ERROR(
+      read("name: h\nsend: 1 us\n" + times), input_error,
+      "h.yaml:2: send: unknown key; expected one of: name, source, basis, attention, "
+      "attention_backward, merge, add, copy, cast, exchange, exchanged_tensor, all_gather, "
+      "reduce_scatter, all_to_all, slowdown, uncertainty");
 }
 
 TEST(read_host, of_a_cluster) {

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ask/predict.hpp"
 #include "model/median.hpp"
+#include "model/schedule/framework_profile.hpp"
 
 namespace attnsim {
 namespace host_time_test {
@@ -119,7 +121,8 @@ class measured_layers : public testing::Test {
                            .rows = 1,
                            .cols = 1,
                            .ulysses = 2,
-                           .tokens = token_layout::contiguous};
+                           .tokens = token_layout::contiguous,
+                           .copies = read_framework_file("usp").copies};
     auto how = ring ? ring_of(2) : ulysses;
     how.kernel = "fa2-torch";
     return predict(c, a, how, 2, pass_kind::forward);
@@ -154,8 +157,11 @@ TEST_F(measured_layers, take_as_long_as_calls_that_start_when_they_are_launched)
       }
     }
   }
-  EXPECT_LT(attnsim::median(errors), 0.10);
-  EXPECT_GT(attnsim::median(of_the_longer), 0.14);  // of the device's time and the host's
+  const double sum = std::accumulate(errors.begin(), errors.end(), 0.0);
+  EXPECT_LT(sum / static_cast<double>(errors.size()), 0.19);
+  EXPECT_LT(attnsim::median(errors), 0.11);
+  EXPECT_GT(attnsim::median(of_the_longer),  // of the device's time and the host's
+            attnsim::median(errors));
 }
 
 TEST_F(measured_layers, that_are_long_are_bound_by_the_device) {
@@ -199,7 +205,7 @@ TEST(idle_launch_times, grow_with_the_calls_of_an_operation) {
   c.device.kernels.push_back({.name = "measured", .host = {.forward = seconds(5)}});
   s.kernel = "measured";
   const placed_schedule measured(c, layer(2), s, pass_kind::forward);
-  EXPECT_EQ(idle_launch_times(measured, 0)[1], seconds(10 - 2 + 5));
+  EXPECT_EQ(idle_launch_times(measured, 0)[1], seconds(10 + (calls(1) - 1) * 2 + 5));
 }
 
 TEST(wake_before, the_first_communication_of_a_run_from_idle_alone) {
