@@ -233,8 +233,7 @@ device_tensor local_operations::in_scratch(const operation& op, const tile& t,
 }
 
 void local_operations::bring_to_place(stream_id stream, const operation& op, const tile& t) {
-  if (op.kind == op_kind::attention) {
-    if (!t.adds_rows) return;
+  if (op.kind == op_kind::attention && t.adds_rows) {
     const auto& o = find(op.writes, tensor::o);
     const auto& lse = find(op.writes, tensor::lse);
     return device_.merge(stream, part_shape(o, t), part(o, t), part(lse, t), in_scratch(op, t, o),
