@@ -247,6 +247,21 @@ TEST(report, is_written_by_what_answers_questions) {
   }
 }
 
+/// Their kernels leave bf16, which is cast, merged by a call of its own and cast again; exchanges are a call for each tensor.
+TEST(program, runs_schedules_as_frameworks_do) {
+  if (run_program("validate --help").exit_code != 0) GTEST_SKIP() << "built without validate";
+  for (const std::string how :
+       {"ring-flash-attention --schedule ring --grid 4x1",
+        "usp --schedule usp --grid 2x1 --ulysses 2", "torchtitan --schedule ring --grid 4x1"}) {
+    const auto run = run_program(
+        "validate star --nodes 4 --ranks 4 --seq 256 --heads 4 --head-dim 16 --repeats 1 --pass "
+        "both --quiet "
+        "--framework " +
+        how);
+    EXPECT_EQ(run.exit_code, 0) << how << ": " << run.messages;
+  }
+}
+
 TEST(report, of_a_real_run_has_both_timelines) {
   const temporary_folder folder;
   const auto file = folder.file("page.html");
