@@ -128,14 +128,16 @@ auto point_reader<Question>::cluster_for(const ask::question& q, const std::stri
     -> const std::shared_ptr<read_cluster>& {
   const auto known = clusters_.find(settings);
   if (known != clusters_.end()) return known->second;
+  constexpr std::size_t most_profiles = 64;
   auto c = ask::cluster_of(q);
   const auto devices = static_cast<std::size_t>(c.devices());
   if (devices_ + devices > most_devices_) {
     clusters_.clear();
-    profiles_.clear();
     devices_ = 0;
   }
   devices_ += devices;
+  if (profiles_.size() == most_profiles && !profiles_.contains(settings_of_device))
+    profiles_.clear();
   auto& profile = profiles_[settings_of_device];
   if (!profile) profile = std::make_shared<const device_profile>(c.device);
   return clusters_

@@ -32,7 +32,7 @@ class point_reader {
                                     std::declval<ask::known_parts&>()));
 
   /// `of` outlives it. Clusters of at most so many devices altogether are kept.
-  explicit point_reader(const spec& of, std::size_t most_devices = 16'384)
+  explicit point_reader(const spec& of, std::size_t most_devices = 65'536)
       : spec_(of), most_devices_(most_devices) {}
 
   /// Throws input_error, which names the specification's file and line, and infeasible.

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "ask/figures.hpp"
 #include "model/error.hpp"
+#include "model/topology_files.hpp"
 #include "tests/expect_error.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace attnsim::sweep {
 namespace point_reader_test {
@@ -41,6 +45,25 @@ TEST(point_reader, clusters_that_are_kept_are_not_mixed_up) {
     EXPECT_EQ(reader.answer_to(p).time, point_reader<ask::question>(s).answer_to(p).time);
   }
   EXPECT_NE(reader.answer_to(s.points[0]).time, reader.answer_to(s.points[9]).time);
+}
+
+/// Some 20 clusters of 1,024 devices, as 300 of 64 are: read again, they would not be found any more.
+TEST(point_reader, clusters_of_a_long_list_of_bandwidths_are_kept) {
+  std::string bandwidths;
+  for (int i = 0; i < 20; ++i)
+    bandwidths += (i > 0 ? ", " : "") + std::to_string(100 + i) + " Gb/s";
+  const temporary_folder folder;
+  const auto file = folder.file("cluster.yaml");
+  std::filesystem::copy_file(find_topology_file("clusters", "nd-h100-v5"), file);
+  const auto s = parse_spec("{cluster: " + file +
+                                ", nodes: 128, ranks: 8, seq: [64K, 128K], heads: 8, by: analytic, "
+                                "schedule: ring, nics.bandwidth: [" +
+                                bandwidths + "]}",
+                            "s.yaml");
+  point_reader<ask::question> reader(s);
+  for (std::size_t i = 0; i < 20; ++i) reader.answer_to(s.points[i]);
+  std::filesystem::remove(file);
+  for (std::size_t i = 20; i < 40; ++i) EXPECT_NO_THROW(reader.answer_to(s.points[i]));
 }
 
 /// What belongs to a device, to links or to the order of points is not mixed up among points that share their work.
