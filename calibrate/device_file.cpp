@@ -146,6 +146,7 @@ std::string text(const transport_profile& t) {
   if (t.uncertainty > 0) result += fmt::format(", uncertainty: {:.3g}", t.uncertainty);
   if (t.several_peers > 0) result += fmt::format(", several_peers: {:.3g}", t.several_peers);
   if (t.wake > seconds()) result += fmt::format(", wake: {}", text(t.wake));
+  if (t.run_ahead > byte_count()) result += fmt::format(", run_ahead: {} B", t.run_ahead.value());
   result += ramp_text("ramp", t.ramp);
   result += ramp_text("one_way_ramp", t.one_way_ramp);
   result += ramp_text("collective_ramp", t.collective_ramp);

@@ -30,7 +30,7 @@ std::uint32_t first_of_the_end(const std::vector<operation>& program, bool free_
 std::optional<last_messages> last_messages::find(const placed_schedule& i, const symmetry& s,
                                                  const stream_programs& programs) {
   last_messages found(i, s, programs);
-  if (programs.queues > 0 || !found.split(programs)) return {};
+  if (programs.queues > 0 || programs.run_ahead || !found.split(programs)) return {};
   found.lanes_.resize(programs.lanes.size());
   for (const auto& step : found.steps_) {
     if (step.op.lane < 0) continue;

@@ -7,7 +7,7 @@
 //   seconds local_time(const stream_operation&) const            of one that stays on the rank's device
 //   double parts(const stream_operation&) const                 of a kernel (model/cost/local.hpp)
 //   void wait(std::uint32_t stream, picoseconds until)          calls end_wait(stream) then; a later call replaces an earlier one
-//   int arrive(const stream_operation&, std::uint32_t stream)   the rank takes part in so many flows: end_flow(stream) for each
+//   int arrive(const stream_operation&, std::uint32_t stream)   the rank waits for so many flows of a round: end_flow(stream) for each
 //   void finished(const stream_operation&, const stream_state&) an operation is over
 #pragma once
 
@@ -28,6 +28,7 @@ namespace attnsim {
 struct stream_state {
   std::uint32_t completed = 0;  ///< operations done
   std::uint16_t flows_pending = 0;
+  std::uint16_t round = 0;  ///< of its communication
   bool busy = false;
   bool awaits_launch = false;  ///< or its gap is not over
   bool awaits_links = false;   ///< has begun to communicate, and they wake
@@ -103,7 +104,10 @@ class rank_run {
 
   /// A flow of the stream's communication ends.
   void end_flow(std::uint32_t s) {
-    if (--state_.streams[s].flows_pending == 0) end_communication(s);
+    auto& stream = state_.streams[s];
+    if (--stream.flows_pending > 0) return;
+    ++stream.round;
+    communicate(s, current(s));
   }
 
  private:
@@ -207,9 +211,18 @@ class rank_run {
     if (l.channels > 0 && !waits) occupy_device(l.transport, +1);
     waits = op.wake > 0 && !waits;
     if (waits) return around_.wait(s, later(around_.now(), op.wake));
-    const int flows = around_.arrive(op, s);
-    state_.streams[s].flows_pending = static_cast<std::uint16_t>(flows);
-    if (flows == 0) end_communication(s);
+    state_.streams[s].round = 0;
+    communicate(s, op);
+  }
+
+  /// Goes through rounds until one takes time.
+  void communicate(std::uint32_t s, const stream_operation& op) {
+    auto& stream = state_.streams[s];
+    for (; stream.round < op.rounds; ++stream.round) {
+      stream.flows_pending = static_cast<std::uint16_t>(around_.arrive(op, s));
+      if (stream.flows_pending > 0) return;
+    }
+    end_communication(s);
   }
 
   void end_communication(std::uint32_t s) {

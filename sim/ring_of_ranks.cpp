@@ -948,7 +948,7 @@ std::optional<timeline> simulate_ring(const placed_schedule& i, const simulation
   const bool launched = hosted || i.chosen().start != run_start::in_sequence;
   if (launched || options.record || options.record_links) return {};
   const stream_programs programs(i);
-  if (programs.lanes.size() > most_lanes) return {};
+  if (programs.lanes.size() > most_lanes || programs.run_ahead) return {};
   auto ring = find_ring(i, programs);
   if (!ring) return {};
   ring_run run(i, options, programs, *ring);

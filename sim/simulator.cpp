@@ -143,7 +143,7 @@ class simulation {
     void wait(std::uint32_t s, picoseconds until) {
       all.events_.set(all.event_of(r, s), {until, s});
     }
-    int arrive(const stream_operation& op, std::uint32_t) { return all.arrive(r, op); }
+    int arrive(const stream_operation& op, std::uint32_t s) { return all.arrive(r, op, s); }
     void finished(const stream_operation& op, const stream_state& s) { all.finished(r, op, s); }
   };
 
@@ -167,16 +167,21 @@ class simulation {
     }
   }
 
-  int arrive(std::uint32_t r, const stream_operation& op) {
-    const auto ends = traffic_.of(op.lane, r);
-    const bool sends = ends.sent != traffic::no_flow;
-    const bool receives = ends.received != traffic::no_flow;
-    if (sends) {
-      traffic_.arrive(now_, ends.sent, op.bytes * op.stretch);
-      ranks_[r].bytes_sent += op.bytes;
+  int arrive(std::uint32_t r, const stream_operation& op, std::uint32_t s) {
+    const bool first = ranks_[r].streams[s].round == 0;
+    const double bytes = op.bytes * op.stretch;
+    const traffic::message m{bytes / (op.lanes * op.rounds),
+                             first ? std::optional(bytes) : std::nullopt};
+    bool sends = false;
+    int waits = 0;
+    for (int l = op.lane; l < op.lane + op.lanes; ++l) {
+      const auto ends = traffic_.of(l, r);
+      for (const auto flow : {ends.sent, ends.received})
+        waits += flow != traffic::no_flow && traffic_.arrive(now_, flow, r, m);
+      sends = sends || ends.sent != traffic::no_flow;
     }
-    if (receives) traffic_.arrive(now_, ends.received, op.bytes * op.stretch);
-    return sends + receives;
+    if (sends && first) ranks_[r].bytes_sent += op.bytes;
+    return waits;
   }
 
   void complete_flows() {
@@ -184,7 +189,7 @@ class simulation {
       const auto f = static_cast<traffic::flow_number>(tag);
       const auto s = traffic_.stream_of(f);
       traffic_end_ = now_;
-      for (const auto r : traffic_.members(f)) with_rank(r, [&](auto&& rank) { rank.end_flow(s); });
+      for (const auto r : traffic_.waiting(f)) with_rank(r, [&](auto&& rank) { rank.end_flow(s); });
     }
   }
 

@@ -23,6 +23,7 @@
 //   rank_run         what one rank does
 //   kernel_run       the kernel on one device
 //   traffic          the flows under way
+//   connection       messages that do not wait for their receivers
 //   last_messages    the end of a program without events, where nothing holds up anything else
 #pragma once
 

@@ -37,9 +37,16 @@ stream_programs::stream_programs(const placed_schedule& i) : streams(i.program()
                               .gap = to_picoseconds(gap_before(i, number).value())};
     std::copy(op.needs.begin(), op.needs.end(), laid_out.needs.begin());
     if (const int pattern = i.communication().pattern_of(number); pattern >= 0) {
-      laid_out.lane = find_or_add(
-          lanes, {pattern, static_cast<std::uint32_t>(op.stream),
-                  i.communication().channels(pattern), i.communication().transport(pattern)});
+      const auto parts = i.communication().parts_of(pattern);
+      const auto lane_of = [&](int part) {
+        return find_or_add(
+            lanes, {part, static_cast<std::uint32_t>(op.stream), i.communication().channels(part),
+                    i.communication().transport(part)});
+      };
+      laid_out.lane = lane_of(parts.first);
+      for (int p = 1; p < parts.count; ++p) lane_of(parts.first + p);
+      laid_out.lanes = parts.count;
+      laid_out.rounds = parts.rounds;
       laid_out.wake = to_picoseconds(wake_before(i, number).value());
       laid_out.bytes = bytes_of(i, number, pattern);
       laid_out.stretch =
@@ -47,6 +54,8 @@ stream_programs::stream_programs(const placed_schedule& i) : streams(i.program()
     }
     streams[static_cast<std::size_t>(op.stream)].push_back(laid_out);
   }
+  run_ahead = std::any_of(lanes.begin(), lanes.end(),
+                          [&](const lane& l) { return i.communication().runs_ahead(l.pattern); });
 }
 
 }  // namespace attnsim

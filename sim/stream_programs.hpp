@@ -17,6 +17,8 @@ inline constexpr std::size_t most_streams = 8;
 struct stream_operation {
   std::uint32_t operation = 0;  ///< its number in the program
   int lane = -1;                ///< -1: stays on the device
+  int lanes = 1;                ///< so many from there, all at once
+  int rounds = 1;               ///< and that so often
   bool kernel = false;
   picoseconds gap = 0;   ///< before it begins (model/cost/host_time.hpp)
   picoseconds wake = 0;  ///< of it, before anything moves
@@ -36,6 +38,7 @@ struct stream_programs {
   std::vector<std::vector<stream_operation>> streams;
   std::vector<lane> lanes;
   std::uint32_t queues = 0;  ///< streams are dealt out to them in turn; 0: one each
+  bool run_ahead = false;    ///< some senders need not wait for their receivers (connection.hpp)
 
   /// Throws std::logic_error for a schedule of more than `most_streams` streams.
   explicit stream_programs(const placed_schedule&);

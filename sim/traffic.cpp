@@ -23,7 +23,8 @@ std::vector<bool> used_lanes(const stream_programs& programs) {
   std::vector<bool> used(programs.lanes.size());
   for (const auto& stream : programs.streams) {
     for (const auto& op : stream) {
-      if (op.lane >= 0) used[static_cast<std::size_t>(op.lane)] = true;
+      for (int l = op.lane; op.lane >= 0 && l < op.lane + op.lanes; ++l)
+        used[static_cast<std::size_t>(l)] = true;
     }
   }
   return used;
@@ -106,9 +107,14 @@ void traffic::add_flow(const lane& l, std::size_t flow_class) {
         static_cast<std::uint32_t>(symmetry_.rank_class[static_cast<std::size_t>(member)]));
   }
   const auto first = members_.begin() + f.first_member;
-  std::sort(first, members_.end());
+  if (form.run_ahead > 0) {
+    f.connection = static_cast<std::uint32_t>(connections_.size());
+    connections_.emplace_back(form.run_ahead);
+  } else {
+    std::sort(first, members_.end());
+  }
   members_.erase(std::unique(first, members_.end()), members_.end());
-  f.members = f.missing = static_cast<std::uint32_t>(members_.size()) - f.first_member;
+  f.members = f.missing = f.waiting = static_cast<std::uint32_t>(members_.size()) - f.first_member;
   flows_.push_back(f);
   routes_[f.route].alone.limit(f.rate_limit);
   ++routes_[f.route].flows;
@@ -126,18 +132,57 @@ void traffic::find_private_routes() {
   }
 }
 
-void traffic::arrive(picoseconds now, flow_number number, double bytes) {
+bool traffic::arrive(picoseconds now, flow_number number, std::uint32_t rank_class,
+                     const message& m) {
   flow& f = flows_[number];
-  if (--f.missing > 0) return;
-  f.missing = f.members;
-  f.bytes = bytes / f.share;
-  const route& r = routes_[f.route];
-  const auto begin = later(now, to_picoseconds(f.latency.of(bytes).value()));
-  if (r.is_private && r.flows == 1) {
-    start(begin, number);
-  } else {
-    events_.set(number, {begin, false});
+  const auto latency = [&] {
+    return m.latency_of ? to_picoseconds(f.latency.of(*m.latency_of).value()) : 0;
+  };
+  if (f.connection == no_connection) {
+    if (--f.missing > 0) return true;
+    f.missing = f.members;
+    f.bytes = m.bytes / f.share;
+    begin(later(now, latency()), number);
+    return true;
   }
+  auto& c = connections_[f.connection];
+  const auto members = std::span(members_).subspan(f.first_member, f.members);
+  const bool sends = members.front() == rank_class;
+  if (sends) c.send(m.bytes, latency());
+  const bool is_there = members.back() == rank_class && c.receive(m.bytes);
+  begin_part(now, number);
+  return !is_there;
+}
+
+/// It starts then.
+void traffic::begin(picoseconds time, flow_number number) {
+  const route& r = routes_[flows_[number].route];
+  if (r.is_private && r.flows == 1) {
+    start(time, number);
+  } else {
+    events_.set(number, {time, false});
+  }
+}
+
+void traffic::begin_part(picoseconds now, flow_number number) {
+  flow& f = flows_[number];
+  if (const auto part = connections_[f.connection].begin()) {
+    f.bytes = part->bytes / f.share;
+    begin(later(now, part->latency), number);
+  }
+}
+
+/// What has moved was not all of the message.
+bool traffic::goes_on(picoseconds now, flow_number number) {
+  flow& f = flows_[number];
+  if (f.connection == no_connection) return false;
+  auto& c = connections_[f.connection];
+  if (c.end()) {
+    f.waiting = c.is_awaited() ? f.members : 1;
+    return false;
+  }
+  begin_part(now, number);
+  return true;
 }
 
 void traffic::start(picoseconds now, flow_number number) {
@@ -174,6 +219,9 @@ const std::vector<flow_tag>& traffic::advance(picoseconds now) {
       events_.erase(event);
       start(now, event);
     }
+  }
+  if (!connections_.empty()) {
+    std::erase_if(done_, [&](auto tag) { return goes_on(now, static_cast<flow_number>(tag)); });
   }
   return done_;
 }

@@ -1,15 +1,18 @@
 // The flows of a simulation, from the arrival of their members to their last byte: a flow waits for
-// all ranks that take part, then for its latency, then moves its bytes over the network.
+// all ranks that take part, then for its latency, then moves its bytes over the network. A message
+// waits for its sender alone where the transport has room for it (connection.hpp).
 //
 // Most of a ring's traffic meets no other: where the links of a route carry nothing but its own
 // flows, on any lane, they stay out of the network (private_route.hpp).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "model/cost/placed_schedule.hpp"
+#include "sim/connection.hpp"
 #include "sim/flow_network.hpp"
 #include "sim/index_heap.hpp"
 #include "sim/joined_links.hpp"
@@ -37,13 +40,18 @@ class traffic {
     return ends_[static_cast<std::size_t>(lane) * rank_classes_ + rank_class];
   }
   std::uint32_t stream_of(flow_number f) const { return flows_[f].stream; }
-  /// The rank classes that take part.
-  std::span<const std::uint32_t> members(flow_number f) const {
-    return std::span(members_).subspan(flows_[f].first_member, flows_[f].members);
+  /// Of a flow that advance() has ended, the rank classes that wait for it.
+  std::span<const std::uint32_t> waiting(flow_number f) const {
+    return std::span(members_).subspan(flows_[f].first_member, flows_[f].waiting);
   }
 
-  /// A member is ready to move `bytes`; the flow starts with the last of them.
-  void arrive(picoseconds now, flow_number, double bytes);
+  struct message {
+    double bytes = 0;
+    std::optional<double>
+        latency_of;  ///< what passes before it; of none that follows another of its operation
+  };
+  /// A member is ready to move it; the flow starts with the last of them, or with its sender. False where nothing is left to wait for.
+  bool arrive(picoseconds now, flow_number, std::uint32_t rank_class, const message&);
 
   /// When something happens next on the network; `never` if nothing is under way.
   picoseconds next();
@@ -59,12 +67,16 @@ class traffic {
   }
 
  private:
+  static constexpr std::uint32_t no_connection = static_cast<std::uint32_t>(-1);
+
   struct flow {
     std::uint32_t route = 0;
     std::uint32_t stream = 0;
     std::uint32_t first_member = 0;
     std::uint32_t members = 0;
     std::uint32_t missing = 0;  // members that have not arrived
+    std::uint32_t waiting = 0;  // members that wait for its end: the first ones
+    std::uint32_t connection = no_connection;
     flow_latency latency;
     double share = 1;  ///< what it moves and its limit are counted as an even flow's
     double rate_limit = unlimited;
@@ -82,6 +94,9 @@ class traffic {
   void add_lane(const lane&);
   void add_flow(const lane&, std::size_t flow_class);
   void find_private_routes();
+  void begin(picoseconds time, flow_number);
+  void begin_part(picoseconds now, flow_number);
+  bool goes_on(picoseconds now, flow_number);
   void start(picoseconds now, flow_number);
   void complete(picoseconds now, std::uint32_t route_number);
   std::uint32_t event_of(std::uint32_t route_number) const {
@@ -96,7 +111,8 @@ class traffic {
   std::vector<route> routes_;
   std::vector<std::uint32_t> first_route_;  // by pattern, of those with messages
   std::vector<flow> flows_;
-  std::vector<std::uint32_t> members_;
+  std::vector<std::uint32_t> members_;  // ascending, or sender and receiver
+  std::vector<connection> connections_;
   std::vector<ends> ends_;  // by lane, rank class
   // Ends of latencies by flow, completions by private route. What happens at one time has an order: flows start, then end.
   index_heap<std::pair<picoseconds, bool>> events_;

@@ -128,6 +128,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
                    "uncertainty",
                    "several_peers",
                    "wake",
+                   "run_ahead",
                    "pair"});
   transport_profile transport;
   transport.basis = read_basis(node);
@@ -149,6 +150,7 @@ transport_profile read_transport(const config_node& node, int multiprocessors) {
   if (!(transport.share_spread >= 0 && transport.share_spread <= 2))
     node.fail("share_spread", "expected a standard deviation from 0 to 2");
   transport.wake = node.get<seconds>("wake", {});
+  transport.run_ahead = node.get<byte_count>("run_ahead", {});
   transport.latency = node.get<seconds>("latency", {});
   transport.collective_latency = node.get<seconds>("collective_latency", {});
   transport.step_latency = node.get<seconds>("step_latency", {});

@@ -237,6 +237,9 @@ struct transport_profile {
   double several_peers = 0;
   /// What the first message takes longer that a run on idle devices sends: links and threads sleep.
   seconds wake;
+  /// What a rank may have sent on one connection before its receiver has come to it: buffers at the receiver take it. Zero: a
+  /// message waits for both.
+  byte_count run_ahead;
   /// For ring collectives of two devices, where theirs are not those of many: null, as many.
   std::shared_ptr<const transport_profile> pair;
 
@@ -382,7 +385,7 @@ void require_peak(const device_profile&, data_type);
 ///   transports:
 ///     nvlink: {basis: measured, efficiency: 0.9, collective_efficiency: 0.8, shared_efficiency: 0.95, share_spread: 0.2, latency: 5 us, collective_latency: 10 us, step_latency: 1 us,
 ///              ramp: {bytes: [1024, 1048576], us: [0, 20]}, channels: 16, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1,
-///              several_peers: 0.2, wake: 18 us, pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
+///              several_peers: 0.2, wake: 18 us, run_ahead: 4 MiB, pair: {collective_efficiency: 0.7, collective_ramp: {bytes: [1024, 1048576], us: [0, 10]}}}
 ///     host-memory: {efficiency: 0.4, crowding: 1}     # as pcie where there is none
 ///   kernels:
 ///   - name: fa3

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "model/cluster/rings.hpp"
+
 namespace attnsim {
 namespace {
 
@@ -53,6 +55,18 @@ class pattern_builder {
     return std::move(result_);
   }
 
+  /// A message from each member of `whole`'s groups to one other.
+  communication_pattern messages_of(const communication_pattern& whole, bool all_pairs,
+                                    const std::vector<int>& peers) && {
+    for (int rank = 0; rank < grid_.ranks(); ++rank) {
+      const int group = whole.sent[static_cast<std::size_t>(rank)];
+      if (group < 0) continue;
+      add_part(whole, static_cast<std::size_t>(group), all_pairs, rank,
+               peers[static_cast<std::size_t>(rank)]);
+    }
+    return std::move(result_);
+  }
+
   /// `all_pairs`: else a ring.
   communication_pattern collectives(axis_set axes, bool all_pairs) && {
     device_groups groups, devices;
@@ -95,10 +109,36 @@ class pattern_builder {
     message.take_shares(net, transport,
                         one_way ? transport.one_way_efficiency : transport.efficiency,
                         transport.shared_efficiency);
+    add_message(sender, receiver, message);
+    result_.flows.back().share = uneven_share(transport, sender, receiver);
+  }
+
+  /// With the latency of its group's flow.
+  void add_part(const communication_pattern& whole, std::size_t group, bool all_pairs, int sender,
+                int receiver) {
+    const auto& net = cluster_.network;
+    std::vector<link_id> path;
+    net.route(device_of(sender), device_of(receiver), path);
+    const auto& flow = whole.flows[group];
+    const auto members = whole.members[group].size();
+    const auto& transport = cluster_.device.transport(flow.transport);
+    const auto& t = all_pairs ? transport : transport.among(members);
+    collective_flow message{.uses = {}, .latency = flow.latency, .transport = flow.transport};
+    for (const auto id : path) message.uses.push_back({id, 1});
+    message.take_shares(net, t, all_pairs ? t.efficiency : t.collective_efficiency,
+                        all_pairs ? t.shared_efficiency : t.collective_shared_efficiency);
+    for (auto& use : message.uses) {
+      if (all_pairs && is_device_pcie(net, use.link)) use.weight *= t.crowded(members);
+    }
+    add_message(sender, receiver, message);
+  }
+
+  void add_message(int sender, int receiver, const collective_flow& message) {
     result_.sent[static_cast<std::size_t>(sender)] = next_flow();
     result_.received[static_cast<std::size_t>(receiver)] = next_flow();
     add_flow({sender, receiver}, message);
-    result_.flows.back().share = uneven_share(transport, sender, receiver);
+    const auto ahead = cluster_.device.transport(message.transport).run_ahead;
+    result_.flows.back().run_ahead = static_cast<double>(ahead.value());
   }
 
   void add_group(const std::vector<int>& group, const collective_flow& flow) {
@@ -138,6 +178,33 @@ communication_pattern work_out(const cluster& c, const std::vector<int>& devices
   return std::move(builder).messages(peers);
 }
 
+/// Whom every rank sends to: one order for each distance of an all-to-all, else for each channel's ring. Empty where groups have
+/// different numbers of channels.
+std::vector<std::vector<int>> peers_in(const network& net, const std::vector<int>& devices,
+                                       const std::vector<std::vector<int>>& groups,
+                                       bool all_pairs) {
+  std::map<int, int> rank_on;
+  for (std::size_t rank = 0; rank < devices.size(); ++rank)
+    rank_on[devices[rank]] = static_cast<int>(rank);
+  std::vector<std::vector<int>> peers;
+  for (const auto& group : groups) {
+    std::vector<int> members;
+    for (const int rank : group) members.push_back(devices[static_cast<std::size_t>(rank)]);
+    std::sort(members.begin(), members.end());
+    const auto n = members.size();
+    const auto rings = all_pairs ? std::vector(n - 1, members) : ring_channels(net, members);
+    if (peers.empty()) peers.resize(rings.size(), std::vector<int>(devices.size(), -1));
+    if (peers.size() != rings.size()) return {};
+    for (std::size_t r = 0; r < rings.size(); ++r) {
+      const auto distance = all_pairs ? r + 1 : 1;
+      for (std::size_t i = 0; i < n; ++i)
+        peers[r][static_cast<std::size_t>(rank_on.at(rings[r][i]))] =
+            rank_on.at(rings[r][(i + distance) % n]);
+    }
+  }
+  return peers;
+}
+
 }  // namespace
 
 double stretch(const workload& w, const operation& op, const transport_profile& t) {
@@ -160,6 +227,27 @@ std::shared_ptr<const communication_pattern> placed_ranks::pattern(const schedul
   return known;
 }
 
+const collective_messages& placed_ranks::messages(const schedule& s, const operation& op) const {
+  const auto [place, is_new] =
+      known_messages_.try_emplace({s.grid.extents(), alike(op.kind), op.axes, op.distance});
+  auto& known = place->second;
+  if (!is_new || !is_collective(op.kind)) return known;
+  const auto whole = pattern(s, op);
+  if (cluster_.device.transport(whole->transport).run_ahead == byte_count()) return known;
+  const bool all_pairs = op.kind == op_kind::all_to_all;
+  for (const auto& peers : peers_in(cluster_.network, devices_, whole->members, all_pairs)) {
+    known.at_once.push_back(std::make_shared<const communication_pattern>(
+        pattern_builder(cluster_, devices_, s.grid).messages_of(*whole, all_pairs, peers)));
+    known.rounds = all_pairs ? 1 : static_cast<int>(whole->members.front().size()) - 1;
+  }
+  return known;
+}
+
+void transfers::add(std::shared_ptr<const communication_pattern> pattern) {
+  patterns_.push_back(std::move(pattern));
+  parts_.push_back({patterns() - 1});
+}
+
 transfers::transfers(const schedule& s, const placed_ranks& ranks) {
   std::map<std::tuple<op_kind, axis_set, int>, int> numbers;
   for (const auto& op : s.program) {
@@ -169,7 +257,14 @@ transfers::transfers(const schedule& s, const placed_ranks& ranks) {
     }
     const auto [number, is_new] =
         numbers.try_emplace({alike(op.kind), op.axes, op.distance}, patterns());
-    if (is_new) patterns_.push_back(ranks.pattern(s, op));
+    if (is_new) {
+      add(ranks.pattern(s, op));
+      const auto& messages = ranks.messages(s, op);
+      if (messages.rounds > 0) {
+        parts_.back() = {patterns(), static_cast<int>(messages.at_once.size()), messages.rounds};
+        for (const auto& pattern : messages.at_once) add(pattern);
+      }
+    }
     pattern_of_op_.push_back(number->second);
   }
 }
@@ -177,8 +272,17 @@ transfers::transfers(const schedule& s, const placed_ranks& ranks) {
 flow_form transfers::form(int pattern, int flow) const {
   const auto& p = at(pattern);
   const auto& f = p.flows[static_cast<std::size_t>(flow)];
-  return {std::span(p.uses).subspan(f.first_use, f.last_use - f.first_use), f.latency, f.transport,
-          f.rate_limit, f.share};
+  return {std::span(p.uses).subspan(f.first_use, f.last_use - f.first_use),
+          f.latency,
+          f.transport,
+          f.rate_limit,
+          f.share,
+          f.run_ahead};
+}
+
+bool transfers::runs_ahead(int pattern) const {
+  const auto& flows = at(pattern).flows;
+  return std::any_of(flows.begin(), flows.end(), [](const auto& f) { return f.run_ahead > 0; });
 }
 
 }  // namespace attnsim

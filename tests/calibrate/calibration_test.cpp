@@ -533,6 +533,7 @@ TEST(device_file, is_read_as_it_was_written) {
   auto& nvlink = written.transports[static_cast<int>(link_kind::nvlink)];
   nvlink.shared_efficiency = 0.75;
   nvlink.collective_shared_efficiency = 0.7;
+  nvlink.run_ahead = byte_count(4 << 20);
   auto pair = nvlink;
   pair.collective_efficiency = 0.55;
   pair.all_reduce_ramp = message_ramp({{1024, seconds(1e-6)}, {65536, seconds(3e-6)}});
@@ -545,6 +546,7 @@ TEST(device_file, is_read_as_it_was_written) {
   EXPECT_NEAR(ramp.points()[1].time.value(), 30e-6, 1e-12);
   EXPECT_NEAR(read.transport(link_kind::nvlink).all_reduce_efficiency, 0.65, 1e-4);
   EXPECT_NEAR(read.transport(link_kind::nvlink).collective_shared_efficiency, 0.7, 1e-4);
+  EXPECT_EQ(read.transport(link_kind::nvlink).run_ahead, byte_count(4 << 20));
   EXPECT_NEAR(read.transport(link_kind::nvlink).among(2).collective_efficiency, 0.55, 1e-4);
   EXPECT_NEAR(read.transport(link_kind::nvlink).among(2).all_reduce_ramp.of(65536).value(), 3e-6,
               1e-9);

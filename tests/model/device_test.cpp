@@ -118,7 +118,7 @@ TEST(read_device, ramps_channels_and_slowdowns) {
       "transports:\n"
       "  nvlink: {efficiency: 0.9, one_way_efficiency: 0.95, ramp: {bytes: [1000, 3000, 5000], us: "
       "[-1, 3, 2]}, channels: 4, channel_bandwidth: 20 GB/s, slowdown: 1.2, uncertainty: 0.1, "
-      "several_peers: 0.3, wake: 18 us}\n");
+      "several_peers: 0.3, wake: 18 us, run_ahead: 4 MiB}\n");
   const auto& nvlink = device.transport(link_kind::nvlink);
   EXPECT_EQ(nvlink.one_way_efficiency, 0.95);
   EXPECT_EQ(nvlink.all_reduce_efficiency, 0.9);
@@ -134,6 +134,8 @@ TEST(read_device, ramps_channels_and_slowdowns) {
   EXPECT_EQ(device.communication_uncertainty(link_kind::nvlink), 0.1);
   EXPECT_EQ(nvlink.several_peers, 0.3);
   EXPECT_EQ(nvlink.wake, parse<seconds>("18 us"));
+  EXPECT_EQ(nvlink.run_ahead, parse<byte_count>("4 MiB"));
+  EXPECT_EQ(device.transport(link_kind::pcie).run_ahead, byte_count());
   EXPECT_EQ(device.transport(link_kind::pcie).several_peers, 0);
   EXPECT_EQ(device.communication_uncertainty(link_kind::pcie), device.uncertainty.communication);
   EXPECT_EQ(device.idle_start.launch_communication, parse<seconds>("60 us"));
