@@ -15,11 +15,15 @@ def with_made(text, mark, made):
 
 
 def slice_profile(card, multiprocessors, queues=0):
-    """The card's shipped profile with so many multiprocessors, two channels, and so many hardware queues."""
+    """The card's shipped profile with so many multiprocessors, two channels, so many hardware queues, and the room that NCCL's buffer
+    of a channel has at a receiver."""
     text = (ROOT / "topologies/devices" / f"{card}.yaml").read_text()
     own = f"multiprocessors: {multiprocessors}" + (f"\nqueues: {queues}" if queues else "")
     text = re.sub(r"(?m)^multiprocessors: \d+", own, text)
-    return re.sub(r"channels: \d+", "channels: 2", text)
+    text = re.sub(r"channels: \d+", "channels: 2", text)
+    text, found = re.subn(r"(?m)^(  network: *\{)", r"\1run_ahead: 4 MiB, ", text)
+    assert found == 1, card
+    return text
 
 
 def speedups(points, case):
