@@ -215,8 +215,9 @@ void bind_attention(py::module_& m) {
 }
 
 py::tuple state_of(const framework_copies& c) {
-  const auto& [joined, gathered, scattered, received, batched, returned] = c;
-  return py::make_tuple(static_cast<int>(joined), gathered, scattered, received, batched, returned);
+  const auto& [joined, gathered, scattered, received, batched, returned, separate, rate] = c;
+  return py::make_tuple(static_cast<int>(joined), gathered, scattered, received, batched, returned,
+                        separate, rate);
 }
 
 framework_copies copies_of(const py::tuple& state) {
@@ -225,7 +226,9 @@ framework_copies copies_of(const py::tuple& state) {
           .scattered = state[2].cast<bool>(),
           .received = state[3].cast<bool>(),
           .batched = state[4].cast<bool>(),
-          .returned = state[5].cast<bool>()};
+          .returned = state[5].cast<bool>(),
+          .separate = state[6].cast<bool>(),
+          .rate = state[7].cast<double>()};
 }
 
 py::tuple state_of(const host_waits& w) {
