@@ -299,7 +299,7 @@ TEST(simulator, a_host_that_waits_for_communication_launches_the_rest_at_its_end
   c.host = {.name = "h",
             .attention = seconds(1e-3),
             .add = seconds(2e-3),
-            .copy = seconds(3e-3),
+            .cast = seconds(3e-3),
             .exchange = seconds(1e-2)};
   const auto end = [&](host_waits waits) {
     auto s = ring(2);
@@ -307,7 +307,7 @@ TEST(simulator, a_host_that_waits_for_communication_launches_the_rest_at_its_end
     return simulate(placed_schedule(c, ring_problem(2), s, pass_kind::forward)).duration().value();
   };
   const double transfer = 67108864 / 50e9 + 2e-6;
-  const double rest = 1e-3 + (1e-3 + 2e-3) + 3e-3;  // a kernel, another and its merge, the copy
+  const double rest = 1e-3 + (1e-3 + 2e-3) + 3e-3;  // a kernel, another and its merge, the cast
   EXPECT_NEAR(end({}), 1e-2 + rest, 1e-9);
   EXPECT_NEAR(end({.all_gather = true}), 1e-2 + rest, 1e-9);
   EXPECT_NEAR(end({.exchange = true}), 1e-2 + transfer + rest, 1e-9);
