@@ -14,6 +14,13 @@
 #include "model/error.hpp"
 #include "model/printable.hpp"
 
+#ifdef ATTNSIM_HAS_JEMALLOC
+/// Predictions of very many devices take a third less time on large pages (jemalloc(3), opt.thp).
+extern "C" {
+const char* malloc_conf = "thp:always";
+}
+#endif
+
 namespace {
 
 void add_commands(CLI::App& app) {
