@@ -249,15 +249,17 @@ kernel_law read_law(const config_node& node) {
 }
 
 std::vector<kernel_law> read_laws(const config_node& list) {
+  const auto items = list.items();
   std::vector<kernel_law> laws;
-  for (const auto& item : list.items()) laws.push_back(read_law(item));
-  for (const auto& item : list.items()) {
-    const auto law = read_law(item);
+  for (const auto& item : items) laws.push_back(read_law(item));
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    const auto& law = laws[i];
     const auto is_other = [&](const auto& other) {
       return other.taken_below == 0 && other.of_same_calls(law);
     };
     if (law.taken_below > 0 && std::none_of(laws.begin(), laws.end(), is_other))
-      item.fail("taken_below", "expected a law of the same calls with the other tile beside it");
+      items[i].fail("taken_below",
+                    "expected a law of the same calls with the other tile beside it");
   }
   return laws;
 }

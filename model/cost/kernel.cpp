@@ -344,6 +344,11 @@ law_terms terms_of(const kernel_law& law, loop_nest loops, mask_kind mask, doubl
   return longer({2, (1 + left) * loops.inner + 2 * more}, all);
 }
 
+/// Every row sees every column.
+bool sees_all(const kernel_call& call) {
+  return call.pairs == call.rows * call.cols;
+}
+
 /// Those of 16 bits alone.
 bool has_laws(data_type type) {
   return type != data_type::fp32 && type != data_type::fp8;
@@ -538,8 +543,7 @@ std::optional<double> gain_of_fp8(const device_profile& device, const kernel_pro
 
 bool is_ragged(const kernel_call& call) {
   constexpr std::int64_t keys = 128;  // of a tile
-  return call.pass == pass_kind::forward && call.pairs == call.rows * call.cols &&
-         call.cols % keys != 0;
+  return call.pass == pass_kind::forward && sees_all(call) && call.cols % keys != 0;
 }
 
 seconds busy_time(const device_profile& device, const kernel_profile* kernel,
@@ -578,7 +582,7 @@ law_terms law_terms_of(const kernel_law& law, const kernel_call& call, int multi
 
 const kernel_law* law_taken(const device_profile& device, const kernel_profile& kernel,
                             const kernel_call& call) {
-  const auto mask = call.pairs == call.rows * call.cols ? mask_kind::full : mask_kind::causal;
+  const auto mask = sees_all(call) ? mask_kind::full : mask_kind::causal;
   const auto* first = law_for(kernel, call, mask);
   return first ? by_tile(device, kernel, first, call) : nullptr;
 }
@@ -626,8 +630,7 @@ double kernel_parts(const device_profile& device, const kernel_profile* kernel,
   const double units = loops.units / (law->grouped ? group_of(call) : 1);
   const double waves = std::ceil(loops.outer / law->tile) * units /
                        (static_cast<double>(device.multiprocessors) * law->slots);
-  const bool alike =
-      call.pairs == call.rows * call.cols;  // then the last wave takes as long as any
+  const bool alike = sees_all(call);  // then the last wave takes as long as any
   return std::max(1.0, alike ? std::ceil(waves) : waves);
 }
 
