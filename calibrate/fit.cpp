@@ -13,6 +13,7 @@ constexpr double bend = 1.345;     // of Huber's rho, in deviations
 constexpr double smallest = 1e-4;  // deviation
 constexpr int most_rounds = 20;
 constexpr double hardly_moves = 1e-6;  // relative singular value
+constexpr double decides = 0.99;       // leverage: beyond, a parameter rests on one observation
 
 double robust_deviation(std::vector<double> residuals) {
   for (auto& r : residuals) r = std::abs(r);
@@ -51,6 +52,20 @@ Eigen::VectorXd solve(const Eigen::MatrixXd& a, const Eigen::VectorXd& weights,
   }
 }
 
+/// What each observation adds to its own fitted value: the diagonal of the hat matrix (Belsley, Kuh and Welsch, Regression
+/// Diagnostics, 1980, ch. 2), of the parameters that are not fixed at zero.
+Eigen::VectorXd leverages(const Eigen::MatrixXd& a, const Eigen::VectorXd& weights,
+                          const Eigen::VectorXd& x) {
+  std::vector<Eigen::Index> columns;
+  for (Eigen::Index j = 0; j < x.size(); ++j) {
+    if (x[j] > 0) columns.push_back(j);
+  }
+  if (columns.empty()) return Eigen::VectorXd::Zero(a.rows());
+  const Eigen::MatrixXd part = weights.asDiagonal() * a(Eigen::all, columns);
+  const Eigen::MatrixXd own = svd_of_normal_matrix(part).solve(part.transpose());
+  return part.cwiseProduct(own.transpose()).rowwise().sum();
+}
+
 }  // namespace
 
 linear_fit robust_fit(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
@@ -72,6 +87,10 @@ linear_fit robust_fit(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
           std::sqrt(std::min(1.0, bend * fit.deviation / std::max(1e-300, std::abs(r[i]))));
     if (settled) break;
   }
+  const Eigen::VectorXd own = leverages(scaled, weights, fit.parameters);
+  for (Eigen::Index i = 0; i < own.size(); ++i)
+    fit.left_out.push_back(fit.residuals[static_cast<std::size_t>(i)] /
+                           std::max(1 - decides, 1 - own[i]));
   const auto svd = svd_of_normal_matrix(scaled);
   for (Eigen::Index j = 0; j < a.cols(); ++j) {
     bool moved = true;

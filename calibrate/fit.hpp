@@ -9,6 +9,7 @@ namespace attnsim {
 struct linear_fit {
   Eigen::VectorXd parameters;
   std::vector<double> residuals;   ///< (fitted - measured) / measured
+  std::vector<double> left_out;    ///< the same of a fit, with these weights, to all others
   std::vector<bool> identifiable;  ///< by parameter: false where the data hardly move it
   double deviation =
       0;  ///< robust standard deviation of the residuals (1.4826 x median of their sizes)

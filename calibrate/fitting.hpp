@@ -49,7 +49,8 @@ class fitting {
   const std::vector<measurement_set>& sets;
   const std::vector<log_set>& logs;
   calibration result;
-  std::vector<double> kernel_residuals, transfer_residuals, overlap_residuals;  ///< sizes, relative
+  /// Sizes, relative; kernels' by laws of the other shapes.
+  std::vector<double> kernel_residuals, transfer_residuals, overlap_residuals;
 };
 
 void fit_memory(fitting&);

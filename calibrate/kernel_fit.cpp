@@ -103,7 +103,11 @@ class kernel_fits {
       ratios.push_back(p.time / (expected - f_.profile().kernel_launch).value());
     }
     const double factor = median(ratios);
-    for (const double ratio : ratios) f_.kernel_residuals.push_back(std::abs(factor / ratio - 1));
+    for (std::size_t i = 0; ratios.size() > 1 && i < ratios.size(); ++i) {
+      auto others = ratios;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      f_.kernel_residuals.push_back(std::abs(median(others) / ratios[i] - 1));
+    }
     for (auto* time : {&law.start, &law.block, &law.token, &law.row}) *time = factor * *time;
     return law;
   }
@@ -262,7 +266,7 @@ class kernel_fits {
     std::vector<std::string> names;
     for (const auto& p : points) names.push_back(describe(p.what));
     f_.name_outliers(fit, names);
-    f_.kernel_residuals.insert(f_.kernel_residuals.end(), sizes.begin(), sizes.end());
+    for (const double r : fit.left_out) f_.kernel_residuals.push_back(std::abs(r));
   }
 
   static std::string name_of_law(const kernel_profile& kernel,

@@ -348,6 +348,17 @@ TEST_F(calibrating, fits_each_tile_to_the_shapes_that_take_it) {
   }
 }
 
+/// Two shapes of a law that the prior has, 10 % faster and 10 % slower than it: by either alone the other is 20 % off.
+TEST_F(calibrating, intervals_are_what_laws_of_the_other_shapes_leave) {
+  truth_.device.kernels.front().basis = basis::measured;
+  for (const std::int64_t side : {1024, 4096}) {
+    add(kernel_point{.kernel = "k", .heads = 32, .kv_heads = 32, .rows = side, .cols = side});
+    for (auto& time : all_.points.back().samples["time_s"]) time *= side == 1024 ? 1.1 : 0.9;
+  }
+  EXPECT_NEAR(calibrate(truth_.device, {{"m.json", all_, &truth_}}).profile.uncertainty.compute,
+              0.2, 0.03);
+}
+
 /// Few rows that no law tells: they widen the interval of few rows alone.
 TEST_F(calibrating, keeps_what_few_rows_leave_apart) {
   for (const std::int64_t side : {512, 1024, 2048, 4096, 8192, 16384})
