@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sixteen small devices on one or two cards (tests/hosts/slices.hpp): measures a slice and runs schedules on all grids of
-4, 8 and 16 ranks over a star, a 4:1 tree, two rails and a star with one slow link.
+4 to 16 ranks over a star, a 4:1 tree, two rails, a star with one slow link, and with one slice that computes slower.
 
     tests/gpu/slices.py PROGRAM HOSTS RESULTS STEP...
 
@@ -15,6 +15,8 @@ PROGRAM: attnsim with CUDA and NCCL; HOSTS: attnsim-hosts. A step whose files ar
     four      every schedule on 4, three shapes at three rates
     graphs    some of them as CUDA graphs
     many      32 slices
+    slow      12 slices, one of them behind a slow link, two shapes at two rates
+    straggler 6 slices, one of them with fewer multiprocessors; kernels of both sizes: kernels_SHARE.json
     publish   the files that reproduce/trust.py reads
 Needs root, iproute2 and ethtool."""
 
@@ -34,14 +36,24 @@ BURST_US = 80
 # Messages that a rested link passes in a few bursts tell nothing of its rate.
 SMALLEST_FIT = 1 << 20
 
+
+def one_slow(host, share):
+    """A star whose host has a link of that share of the others' rate."""
+    return (lambda rate: ["--other-link", f"{host}={rate * share} Gb/s"],
+            f"fabric: {{kind: star}}\nslow_links: {{node{host}.nic0->switch0: {share}, switch0->node{host}.nic0: {share}}}")
+
+
 NETWORKS = {  # flags of attnsim-hosts, lines of the cluster file
     "star": (lambda rate: [], "fabric: {kind: star}"),
     "tree": (lambda rate: ["--per-leaf", "4", "--uplink", f"{rate} Gb/s"],
              "fabric: {kind: fat-tree, levels: 2, nodes_per_leaf: 4, oversubscription: 4}"),
     "rails": (lambda rate: ["--rails", "2"], "fabric: {kind: multi-plane, planes: 2, messages: split, plane: {kind: star}}"),
-    "slow": (lambda rate: ["--other-link", f"5={rate / 2} Gb/s"],
-             "fabric: {kind: star}\nslow_links: {node5.nic0->switch0: 0.5, switch0->node5.nic0: 0.5}"),
+    "slow": one_slow(5, 0.5),
+    "slow7": one_slow(7, 0.45),
+    "slow2": one_slow(2, 0.7),
+    "straggler": (lambda rate: [], "fabric: {kind: star}"),
 }
+STRAGGLER, ITS_SHARE = 2, 9  # a rank, and its per cent of a card
 
 
 def grids(ranks):
@@ -95,9 +107,12 @@ class Slices:
         if limit < 8:
             print(f"no time left: {ranks} on {network}, {out}", file=sys.stderr)
             return
+        # MPS keeps a client to the lesser of the service's share and its own.
+        straggles = ["sh", "-c", f'[ "$RANK" != {STRAGGLER} ] || export CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={ITS_SHARE}; exec "$@"', "sh"]
+        started = [*(straggles if network == "straggler" else []), self.program]
         command = [self.hosts, "--hosts", str(ranks), "--link", f"{rate} Gb/s", "--mtu", "9000", "--burst", str(BURST_US), "--offload",
                    "--queues", str(self.queues), *NETWORKS[network][0](rate), "slices", "--gpus", str(self.gpus), "--share", str(self.share),
-                   "--time-out", str(limit), self.program, *arguments]
+                   "--time-out", str(limit), *started, *arguments]
         begun = time.time()
         with open(self.results / "log.txt", "ab") as log, open(self.results / out, "ab") as output:
             code = subprocess.run(command, stdout=output, stderr=log).returncode
@@ -178,6 +193,28 @@ class Slices:
         for rate in (0.8, 0.4, 0.3):
             self.validate(16, "star", rate, "between", cases(16, "9K", (4, 2), ["full"], chosen=GRIDS), 45)
 
+    def slow(self):
+        chosen = ["ring", "allgather", "attention2d --grid 3x4", "attention2d --grid 4x3", "attention2d --grid 2x6", "attention2d-overlap --grid 4x3",
+                  "mesh --grid 3x4", "usp --ulysses 3", "double-ring --grid 4x3"]
+        self.validate(12, "slow7", 0.85, "slow", cases(12, 7680, (18, 6), ["full"], chosen=chosen), 90)
+        chosen = ["ring", "attention2d --grid 4x3", "attention2d-overlap --grid 3x4", "mesh --grid 6x2", "usp --ulysses 3"]
+        self.validate(12, "slow2", 0.55, "slow", cases(12, 8448, (12, 3), ["causal"], chosen=chosen), 60)
+
+    def straggler(self):
+        """How much slower its kernels are is measured by them alone: on 2 slices, then on these and the straggler."""
+        points = [{"kind": "kernel", "kernel": "attnsim-cuda", "pass": direction, "mask": "full", "batch": 1, "heads": 16, "kv_heads": 1,
+                   "head_dim": 128, "rows": rows, "cols": rows, "samples": {}} for rows in (5120, 10240) for direction in ("forward", "backward")]
+        file = self.results / "kernels.partial"
+        for ranks, network in ((2, "star"), (STRAGGLER + 1, "straggler")):
+            out = self.results / f"kernels_{self.share if network == 'star' else ITS_SHARE}.json"
+            if not out.exists():
+                file.write_text(json.dumps({"schema": "attnsim.measurements.2", "environment": {}, "points": points}))
+                self.run(ranks, network, self.rate, ["measure", "--points", str(file), "--rounds", "3", "--seconds", "6", "--time-out", "15",
+                                                     "--quiet", "--out", str(out)], 25, "measure.txt")
+        chosen = ["ring", "allgather", "attention2d --grid 2x3", "attention2d --grid 3x2", "attention2d-overlap --grid 3x2", "mesh --grid 2x3",
+                  "double-ring --grid 3x2"]
+        self.validate(6, "straggler", 3.2, "straggler", cases(6, "60K", (16, 1), ["full"], chosen=chosen), 70)
+
     def publish(self):
         """What reproduce/trust.py reads, in RESULTS/published: no timelines, no messages that bursts hide."""
         folder = self.results / "published"
@@ -200,7 +237,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("program", "hosts", "results"):
         parser.add_argument(name)
-    parser.add_argument("steps", nargs="+", choices=["measure", "held", "curve", "other", "between", "networks", "fewer", "four", "graphs", "many", "publish"])
+    parser.add_argument("steps", nargs="+", choices=["measure", "held", "curve", "other", "between", "networks", "fewer", "four", "graphs", "many", "slow", "straggler", "publish"])
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--share", type=int, default=12, help="per cent of a card for a slice; 6 leave NCCL no room beside attention")
     parser.add_argument("--queues", type=int, default=256, help="of a link, which serves them in turn")
