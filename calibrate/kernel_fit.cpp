@@ -27,6 +27,7 @@ class kernel_fits {
     f_.each<kernel_point>([&](const auto& p, const auto& m, const auto&) {
       require_possible(p, m.median());
       if (has_few_rows(p)) return few[p.kernel].push_back({p, m.median()});
+      if (is_the_hosts(m)) return;
       all[p.kernel][cut_of(p)][{p.mask, p.heads / p.kv_heads}].push_back(
           {p, std::max(m.median() - f_.profile().kernel_launch.value(), 0.1 * m.median())});
     });
@@ -110,6 +111,13 @@ class kernel_fits {
     }
     for (auto* time : {&law.start, &law.block, &law.token, &law.row}) *time = factor * *time;
     return law;
+  }
+
+  /// Calls one behind the other that take no longer than the host's to launch them.
+  static bool is_the_hosts(const measurement& m) {
+    constexpr double nearly = 0.9;
+    const auto launches = m.samples.find("launch_s");
+    return launches != m.samples.end() && median(launches->second) > nearly * m.median();
   }
 
   void require_possible(const kernel_point& p, double time) {

@@ -348,6 +348,19 @@ TEST_F(calibrating, fits_each_tile_to_the_shapes_that_take_it) {
   }
 }
 
+/// Small calls that a slow host launches one by one: their time is the host's.
+TEST_F(calibrating, leaves_out_kernels_that_wait_for_the_host) {
+  for (const std::int64_t side : {128, 256, 384, 1024, 2048, 4096, 8192, 12288, 16384}) {
+    add(kernel_point{.kernel = "k", .heads = 32, .kv_heads = 32, .rows = side, .cols = side});
+    auto& samples = all_.points.back().samples;
+    samples["launch_s"] = std::vector(samples["time_s"].size(), 3e-5);
+    if (side < 1024) samples["time_s"] = samples["launch_s"];
+  }
+  const auto law = run().profile.kernels.front().laws.front();
+  EXPECT_NEAR(law.token.value() / truth_.device.kernels.front().laws.front().token.value(), 1,
+              1e-6);
+}
+
 /// Two shapes of a law that the prior has, 10 % faster and 10 % slower than it: by either alone the other is 20 % off.
 TEST_F(calibrating, intervals_are_what_laws_of_the_other_shapes_leave) {
   truth_.device.kernels.front().basis = basis::measured;
