@@ -69,8 +69,10 @@ result torchtitan_layers() {
       "by kind errors make up for each other. Products are predicted at the clocks that products "
       "one behind the other settle at; between FlashAttention-2's kernels they took a sixth less. "
       "Elementwise operations of eager PyTorch move the bytes that are counted, at 0.6 of the rate",
-      "compiled without load balance two GPUs waited for ever: a rank that skips pairs of tokens "
-      "gathers keys and values of its backward pass after gradients have moved, the other before "
+      "compiled without load balance two GPUs waited until NCCL's time-out: a rank that skips "
+      "pairs "
+      "of tokens gathers keys and values of its backward pass after gradients have moved, the "
+      "other before "
       "(tests/gpu/ring_trace.py tells)"};
   return r;
 }

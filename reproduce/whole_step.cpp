@@ -232,9 +232,9 @@ result torchtitan_steps() {
       "since on H200 (torchtitan-layers): what a rank of 2, 4 and 8 computes takes 340, 606 and "
       "1,092 ms a layer, as predicted; the rows say 403, 956 and 1,868. So it is not the kernels, "
       "not their balance, not merges and copies (3 ms a layer and step compiled, 8 eager), not "
-      "recompilation. Nor is it load balance that was off: compiled ranks without it would wait "
-      "for each other for ever. What two GPUs cannot show is left: exchanges among more than two "
-      "of that host, and the host itself",
+      "recompilation. Nor is it, as far as can be told, load balance that was off: compiled ranks "
+      "without it would wait for each other for ever. What two GPUs cannot show is left: exchanges "
+      "among more than two of that host, and the host itself",
       "memory beside the loss: blocks of logits in bf16 and of what the last layer's forward pass "
       "held, into none of which logits in fp32 fit. The 70B model's figures with and without "
       "asynchronous tensor exchanges tell: they differ by 4.3 GiB, two gathered activations, which "
