@@ -38,6 +38,7 @@ result flash_attention();
 result nccl_tests();
 result products();
 result nemo_steps();
+result torchtitan_layers();
 result torchtitan_steps();
 result megatron_steps();
 result headline_steps();

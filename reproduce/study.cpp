@@ -110,6 +110,8 @@ constexpr study table[] = {
     {"nemo-steps",
      "training steps of Llama 2 7B on 4 to 1,024 H100, with context parallelism and without",
      "NVIDIA NeMo framework user guide 24.12, long sequence performance", nemo_steps},
+    {"torchtitan-layers", "layers of Llama 3.1 8B by PyTorch's context parallelism, on two H200",
+     "measured with tests/gpu/titan.py, 30 November 2026", torchtitan_layers},
     {"torchtitan-steps", "training steps of Llama 3.1 8B to 405B on 8 to 512 H100, with memory",
      "github.com/pytorch/torchtitan benchmarks/llama3_h100_202412", torchtitan_steps},
     {"megatron-steps",

@@ -114,6 +114,20 @@ TEST(studies, times_published_more_than_once_are_held_against_their_median) {
   EXPECT_DOUBLE_EQ(one->predicted, (25.2296 + 29.2492) / 2);
 }
 
+/// Blocks of tokens x tokens of the last of four ranks: 3.5 contiguous, 2 zigzag.
+TEST(studies, a_layer_without_load_balance_computes_as_many_more_blocks) {
+  const auto of_attention = [](std::string_view tokens) {
+    for (const auto& p : result_of("torchtitan-layers").points) {
+      if (p.series == "compiled attention" &&
+          p.figure == fmt::format("one rank, cp 4, fa2-torch, allgather, {}", tokens))
+        return p.predicted;
+    }
+    ADD_FAILURE() << tokens;
+    return 0.0;
+  };
+  EXPECT_NEAR(of_attention("contiguous") / of_attention("zigzag"), 3.5 / 2, 0.1);
+}
+
 TEST(studies, nothing_on_64_gpus_is_fitted) {
   for (const auto& p : result_of("attention2d-a100").points) {
     if (p.fitted) {
