@@ -375,11 +375,11 @@ bottleneck find_bottleneck(const placed_schedule& i, const timeline& t) {
 
 namespace {
 
-enum class asked { times, all };
+enum class wanted { times, all };
 
 prediction predict_passes(const attention& a, const strategy& s, int ranks, pass_kind pass,
                           prediction_method by, const pass_simulator& simulated, shared_work& work,
-                          asked what) {
+                          wanted what) {
   const auto& c = work.on();
   check(a);
   check(a, pass);
@@ -400,7 +400,7 @@ prediction predict_passes(const attention& a, const strategy& s, int ranks, pass
     } else {
       const auto known = work.schedule(a, p.chosen, one);
       p.passes.push_back(predict_pass({placed, p.chosen, known.priced}, by, simulated));
-      if (what == asked::all) p.passes.back().memory = known.memory();
+      if (what == wanted::all) p.passes.back().memory = known.memory();
     }
     add(p, p.passes.back());
   }
@@ -430,7 +430,7 @@ pass_simulator plain_simulator() {
 
 prediction predict_times(const attention& a, const strategy& s, int ranks, pass_kind pass,
                          prediction_method by, shared_work& work) {
-  return predict_passes(a, s, ranks, pass, by, plain_simulator(), work, asked::times);
+  return predict_passes(a, s, ranks, pass, by, plain_simulator(), work, wanted::times);
 }
 
 prediction predict(const attention& a, const strategy& s, int ranks, pass_kind pass,
@@ -440,7 +440,7 @@ prediction predict(const attention& a, const strategy& s, int ranks, pass_kind p
 
 prediction predict(const attention& a, const strategy& s, int ranks, pass_kind pass,
                    prediction_method by, const pass_simulator& simulated, shared_work& work) {
-  auto p = predict_passes(a, s, ranks, pass, by, simulated, work, asked::all);
+  auto p = predict_passes(a, s, ranks, pass, by, simulated, work, wanted::all);
   complete(p, work, work.limits(a));
   return p;
 }
@@ -448,7 +448,7 @@ prediction predict(const attention& a, const strategy& s, int ranks, pass_kind p
 prediction predict(const cluster& c, const attention& a, const strategy& s, int ranks,
                    pass_kind pass, prediction_method by, known_limits& limits) {
   shared_work work(c);
-  auto p = predict_passes(a, s, ranks, pass, by, plain_simulator(), work, asked::all);
+  auto p = predict_passes(a, s, ranks, pass, by, plain_simulator(), work, wanted::all);
   complete(p, work, limits);
   return p;
 }

@@ -26,7 +26,7 @@ std::string term(const CLI::Option& option) {
   return ".B " + roff("--" + option.get_lnames().front());
 }
 
-void print_options(const CLI::App& command) {
+void print_terms(const CLI::App& command) {
   for (const auto* option : command.get_options()) {
     if (option->get_lnames() == std::vector<std::string>{"help"}) continue;
     const auto usual = option->get_default_str();
@@ -43,12 +43,12 @@ void print_examples(const std::string& footer) {
   fmt::print(".fi\n");
 }
 
-void print_command(const CLI::App& command, const std::string& path) {
+void print_section(const CLI::App& command, const std::string& path) {
   fmt::print(".SS {}\n{}\n", roff(path), roff(command.get_description()));
   const auto below = command.get_subcommands(any_command);
-  if (below.empty()) print_options(command);
+  if (below.empty()) print_terms(command);
   print_examples(command.get_footer());
-  for (const auto* sub : below) print_command(*sub, path + " " + sub->get_name());
+  for (const auto* sub : below) print_section(*sub, path + " " + sub->get_name());
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void print_manual(const CLI::App& app) {
   fmt::print(".SH DESCRIPTION\n{}\n", roff(app.get_description()));
   fmt::print("Counts of tokens may end in K or M (128K, 1M).\n.SH COMMANDS\n");
   for (const auto* sub : app.get_subcommands(any_command)) {
-    if (!sub->get_group().empty()) print_command(*sub, sub->get_name());
+    if (!sub->get_group().empty()) print_section(*sub, sub->get_name());
   }
   fmt::print(
       ".SH EXIT STATUS\n0 on success, 2 for bad input, 3 where no strategy fits, 1 for any other "

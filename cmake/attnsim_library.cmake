@@ -6,6 +6,9 @@
 add_library(attnsim_options INTERFACE)
 target_compile_options(attnsim_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers>)
+if(CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 64)  # larger units take more memory and little less time
+endif()
 if(NOT CMAKE_UNITY_BUILD)  # where sources share a unit, a local name may be another source's
   target_compile_options(attnsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
 endif()

@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::size_t beginning = 1 << 16;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 /// Whether the words stand in the text, neither in the middle of longer ones. Both are in lower case.
 bool has_words(std::string_view text, std::string_view words) {
   const auto in_word = [&](std::size_t i) {

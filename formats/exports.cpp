@@ -8,7 +8,7 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr export_format formats[] = {
+constexpr export_format all_exports[] = {
 #ifdef ATTNSIM_HAS_PUGIXML
     {"graphml", "GraphML", write_graphml},
     {"simgrid", "SimGrid platform XML", write_simgrid},
@@ -20,12 +20,12 @@ constexpr export_format formats[] = {
 }  // namespace
 
 std::span<const export_format> export_formats() {
-  return formats;
+  return all_exports;
 }
 
 const export_format& find_export(const std::string& name) {
   try {
-    return find_named(formats, name);
+    return attnsim::find_named(all_exports, name);
   } catch (const std::invalid_argument& e) {
     throw input_error("--to", name, e.what());
   }

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int deepest = 64;
+constexpr int deepest_trace = 64;
 constexpr double most_microseconds = 1e17;
 
 bool has(std::string_view text, std::string_view part) {
@@ -23,13 +23,6 @@ bool has(std::string_view text, std::string_view part) {
 
 bool has_any(std::string_view text, std::span<const std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](auto part) { return has(text, part); });
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
 }
 
 /// In lower case. Of FlashAttention 2 to 4, cuDNN (also TransformerEngine's), PyTorch and xFormers, TensorRT-LLM, CK;
@@ -110,7 +103,7 @@ class kineto_reader {
 
   kineto_trace read() {
     // Events other than kernels are dropped as soon as they are read.
-    const auto root = parse_json(from_, deepest, [](int depth, const json& value) {
+    const auto root = parse_json(from_, deepest_trace, [](int depth, const json& value) {
       const bool is_event = depth == 2 && value.is_object() && value.contains("ph");
       return !is_event || text_of(value, "cat") == "kernel";
     });

@@ -9,8 +9,8 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr int most_nvlinks = 64;
-constexpr std::size_t most_columns = 1024;
+constexpr int most_links = 64;
+constexpr std::size_t most_matrix_columns = 1024;
 constexpr std::string_view cells_expected = "expected X, NV#, PIX, PXB, PHB, NODE or SYS";
 
 using words = std::vector<std::string>;
@@ -76,7 +76,7 @@ std::optional<smi_cell> to_cell(std::string_view word) {
     if (word == name) return smi_cell{how, 0};
   }
   const auto n = word.starts_with("NV") ? to_number<int>(word.substr(2)) : std::nullopt;
-  if (!n || *n < 1 || *n > most_nvlinks) return {};
+  if (!n || *n < 1 || *n > most_links) return {};
   return smi_cell{smi_relation::nvlink, *n};
 }
 
@@ -140,7 +140,7 @@ std::optional<header> to_header(std::string_view line, std::size_t at) {
     return {};
   for (; word != all.end(); ++word) {
     const auto names = *word == "GPU" ? words{} : names_of(*word, h);
-    if (!names || h.columns.size() > most_columns) return {};
+    if (!names || h.columns.size() > most_matrix_columns) return {};
     h.columns.insert(h.columns.end(), names->begin(), names->end());
     if (ends_names(*word)) break;
   }
@@ -156,9 +156,9 @@ std::optional<header> find_header(const std::vector<text_line>& lines, std::size
   return {};
 }
 
-class reader {
+class matrix_reader {
  public:
-  explicit reader(const source& from) : from_(from), lines_(lines_of(from.text)) {}
+  explicit matrix_reader(const source& from) : from_(from), lines_(lines_of(from.text)) {}
 
   smi_matrix read() {
     const auto found = find_header(lines_);
@@ -322,7 +322,7 @@ bool has_smi_matrix(std::string_view text) {
 }
 
 smi_matrix read_smi_matrix(const source& from) {
-  return reader(from).read();
+  return matrix_reader(from).read();
 }
 
 }  // namespace attnsim::formats

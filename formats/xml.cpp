@@ -7,7 +7,7 @@
 namespace attnsim::formats {
 namespace {
 
-constexpr int deepest = 64;
+constexpr int deepest_element = 64;
 
 std::size_t line_at(std::string_view text, std::ptrdiff_t offset) {
   const auto end = std::clamp<std::ptrdiff_t>(offset, 0, std::ssize(text));
@@ -37,7 +37,7 @@ xml_file::xml_file(const source& from, std::string_view root_name) : from_(from)
   for (auto node = root(); node;) {
     if (node.first_child()) {
       node = node.first_child();
-      if (++depth > deepest) fail(node, fmt::format("nested more than {} deep", deepest));
+      if (++depth > deepest_element) fail(node, fmt::format("nested more than {} deep", deepest));
       continue;
     }
     while (node && node != root() && !node.next_sibling()) {

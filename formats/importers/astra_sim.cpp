@@ -143,16 +143,16 @@ const importer importers::astra_sim{
 namespace {
 
 /// The route from device 0 to another.
-struct way {
+struct first_route {
   std::size_t links = 0;
   bandwidth rate;
   seconds latency;
 };
 
-way way_to(const network& net, int device) {
+first_route route_to(const network& net, int device) {
   std::vector<link_id> path;
   net.route(0, device, path);
-  way w{.links = path.size(), .rate = net.links()[path.front()].capacity};
+  first_route w{.links = path.size(), .rate = net.links()[path.front()].capacity};
   for (const auto id : path) {
     w.rate = std::min(w.rate, net.links()[id].capacity);
     w.latency += net.links()[id].latency;
@@ -162,10 +162,10 @@ way way_to(const network& net, int device) {
 
 /// The devices from `first` in steps of `stride` as one dimension; the longest of their latencies.
 dimension dimension_of(const cluster& c, int first, int stride, int end) {
-  auto longest = way_to(c.network, first);
+  auto longest = route_to(c.network, first);
   bool direct = true;
   for (int d = first; d < end; d += stride) {
-    const auto w = way_to(c.network, d);
+    const auto w = route_to(c.network, d);
     if (w.rate != longest.rate) {
       throw input_error(fmt::format(
           "{}: an ASTRA-sim file has one rate a dimension, but {} reaches {} at {} and {} at {}",

@@ -9,7 +9,7 @@
 namespace attnsim {
 namespace {
 
-constexpr double tile = 128;  ///< rows (forward) or columns (backward) of one thread block
+constexpr double usual_tile = 128;  ///< rows (forward) or columns (backward) of one thread block
 /// Part of a backward tile's fixed time that is in truth its rows', in kernels of their own (delta before, the conversion
 /// of dQ after). Rectangles from squares: least errors at 0.6 (cuDNN 9.19 on H200) and 0.7 (attnsim-cuda).
 constexpr double row_share = 0.65;
@@ -54,7 +54,7 @@ struct reading {
 
 /// Time of all tiles over the time of a mean one. The longest tile of a triangle is twice the mean.
 double waves(const loop_nest& loops, mask_kind mask, const reading& on) {
-  const double even = steps(loops.outer / tile) * loops.units / on.device.multiprocessors;
+  const double even = steps(loops.outer / usual_tile) * loops.units / on.device.multiprocessors;
   if (mask == mask_kind::causal)
     return std::max(2.0, even + (on.scheduling == block_scheduling::waves ? last_tiles : 0));
   const double in_step = std::max(0.0, 1 - even / waves_in_step);
@@ -63,7 +63,7 @@ double waves(const loop_nest& loops, mask_kind mask, const reading& on) {
 
 /// Share of the multiprocessors' time that goes into rows (columns) that exist.
 double fill(const loop_nest& loops, mask_kind mask, const reading& on) {
-  const double even = loops.outer / tile * loops.units / on.device.multiprocessors;
+  const double even = loops.outer / usual_tile * loops.units / on.device.multiprocessors;
   return even / waves(loops, mask, on);
 }
 
@@ -97,7 +97,7 @@ template <typename Times>
 double loop_time(const std::vector<double>& lengths, const Times& time_at, double length) {
   if (length >= lengths.back()) return time_at(lengths.size() - 1) * length / lengths.back();
   if (length < lengths.front()) {
-    double slope = time_at(0) / (tile + lengths[0]);
+    double slope = time_at(0) / (usual_tile + lengths[0]);
     if (lengths.size() > 1)
       slope = std::clamp((time_at(1) - time_at(0)) / (lengths[1] - lengths[0]), 0.0, slope);
     return time_at(0) - slope * (lengths[0] - length);
@@ -141,7 +141,7 @@ double rate_by_grid(const kernel_table& table, const loop_nest& loops, double le
     };
     return length / loop_time(lengths, time_at, length);
   };
-  const double parallel = steps(loops.outer / tile) * tile * loops.units / units;
+  const double parallel = steps(loops.outer / usual_tile) * usual_tile * loops.units / units;
   const double measured = std::clamp(parallel, outers.front(), outers.back());
   double rate = rate_of(0);
   if (outers.size() > 1) {

@@ -12,19 +12,19 @@
 namespace attnsim {
 namespace {
 
-constexpr name_table<tensor, 13> tensors{{{tensor::q, "q"},
-                                          {tensor::k, "k"},
-                                          {tensor::v, "v"},
-                                          {tensor::o, "o"},
-                                          {tensor::lse, "lse"},
-                                          {tensor::d_o, "d_o"},
-                                          {tensor::delta, "delta"},
-                                          {tensor::d_q, "d_q"},
-                                          {tensor::d_k, "d_k"},
-                                          {tensor::d_v, "d_v"},
-                                          {tensor::sinks, "sinks"},
-                                          {tensor::latent, "latent"},
-                                          {tensor::expansion, "expansion"}}};
+constexpr name_table<tensor, 13> tensor_names{{{tensor::q, "q"},
+                                               {tensor::k, "k"},
+                                               {tensor::v, "v"},
+                                               {tensor::o, "o"},
+                                               {tensor::lse, "lse"},
+                                               {tensor::d_o, "d_o"},
+                                               {tensor::delta, "delta"},
+                                               {tensor::d_q, "d_q"},
+                                               {tensor::d_k, "d_k"},
+                                               {tensor::d_v, "d_v"},
+                                               {tensor::sinks, "sinks"},
+                                               {tensor::latent, "latent"},
+                                               {tensor::expansion, "expansion"}}};
 
 constexpr name_table<op_kind, 14> kinds{{{op_kind::attention, "attention"},
                                          {op_kind::attention_backward, "attention_backward"},
@@ -141,7 +141,7 @@ void share_buffers(schedule& s) {
 }
 
 std::string_view name_of(tensor t) {
-  return find_name(tensors, t);
+  return find_name(tensor_names, t);
 }
 std::string_view name_of(op_kind kind) {
   return find_name(kinds, kind);

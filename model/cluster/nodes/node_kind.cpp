@@ -5,9 +5,9 @@
 namespace attnsim {
 namespace {
 
-using maker = std::unique_ptr<node_kind> (*)(const config_node&, const node_shape&);
+using node_maker = std::unique_ptr<node_kind> (*)(const config_node&, const node_shape&);
 
-constexpr name_table<maker, 6> kinds{{
+constexpr name_table<node_maker, 6> node_kinds{{
     {make_nvswitch, "nvswitch"},
     {make_full_mesh, "full-mesh"},
     {make_pcie, "pcie"},
@@ -19,7 +19,7 @@ constexpr name_table<maker, 6> kinds{{
 }  // namespace
 
 std::unique_ptr<node_kind> read_node(const config_node& node, const node_shape& shape) {
-  const auto make = node.get_as("links", [](auto text) { return find_value(kinds, text); });
+  const auto make = node.get_as("links", [](auto text) { return find_value(node_kinds, text); });
   return make(node, shape);
 }
 

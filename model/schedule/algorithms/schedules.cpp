@@ -65,22 +65,22 @@ std::vector<std::pair<int, int>> grids_of(int ranks) {
 
 namespace {
 
-using exchange = algorithm::exchange;
-
 /// Heads over tensor-parallel ranks and, of these shares, over an exchange.
-std::string head_refusal(const strategy& s, const attention& a, exchange kind) {
+std::string head_refusal(const strategy& s, const attention& a, algorithm::exchange kind) {
   const auto all = all_heads(a);
   if (a.kv_heads % s.tensor_parallel != 0) {
     return fmt::format("{} K/V heads are not a multiple of tp {}", a.kv_heads, s.tensor_parallel);
   }
   const auto own = share_of(all, s.tensor_parallel, 0);
-  if (s.ulysses > 1 && kind == exchange::none) return "has no exchange of heads (ulysses 1)";
+  if (s.ulysses > 1 && kind == algorithm::exchange::none)
+    return "has no exchange of heads (ulysses 1)";
   if (!can_share(own, s.ulysses)) {
     return fmt::format(
         "ulysses {} does not suit {} query and {} K/V heads a rank; even degrees: {}{}", s.ulysses,
         own.queries, own.keys, even_degrees(own, own.queries),
-        kind == exchange::all_ranks ? "; on more ranks: usp, a ring around it, or attention2d"
-                                    : "");
+        kind == algorithm::exchange::all_ranks
+            ? "; on more ranks: usp, a ring around it, or attention2d"
+            : "");
   }
   return "";
 }
@@ -210,7 +210,7 @@ std::vector<int> ulysses_degrees(const strategy& s, const attention& a, int rank
   const auto kind = find_algorithm(s.schedule).heads;
   std::vector<int> result;
   for (int degree = 1; degree <= ranks; ++degree) {
-    if (ranks % degree != 0 || (kind == exchange::all_ranks && degree < ranks)) continue;
+    if (ranks % degree != 0 || (kind == algorithm::exchange::all_ranks && degree < ranks)) continue;
     if (head_refusal(with_degree(s, degree), a, kind).empty()) result.push_back(degree);
   }
   return result;
@@ -235,7 +235,7 @@ strategy complete(strategy s, const attention& a, int ranks) {
     s.tokens = token_layout::zigzag;
   use_levels(s);
   const int places = ranks / s.tensor_parallel;
-  if (s.ulysses == 0 && chosen.heads < exchange::usual) s.ulysses = 1;
+  if (s.ulysses == 0 && chosen.heads < algorithm::exchange::usual) s.ulysses = 1;
   std::vector<int> degrees{s.ulysses};
   if (s.ulysses == 0) degrees = usual_degrees(s, a, places);
   std::string feasible;
@@ -248,7 +248,8 @@ strategy complete(strategy s, const attention& a, int ranks) {
   const std::string options = feasible.empty() ? "none" : feasible;
   if (s.rows == 0 && first.rows != 0) return first;
   if (s.rows == 0) {
-    const auto degree = std::max(s.ulysses, chosen.heads == exchange::all_ranks ? places : 1);
+    const auto degree =
+        std::max(s.ulysses, chosen.heads == algorithm::exchange::all_ranks ? places : 1);
     auto reason = head_refusal(with_degree(s, degree), a, chosen.heads);
     if (reason.empty()) reason = key_refusal(s, a);
     if (reason.empty() && (a.latent_rank == 0 || caches_latents(a)))
