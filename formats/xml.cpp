@@ -37,7 +37,8 @@ xml_file::xml_file(const source& from, std::string_view root_name) : from_(from)
   for (auto node = root(); node;) {
     if (node.first_child()) {
       node = node.first_child();
-      if (++depth > deepest_element) fail(node, fmt::format("nested more than {} deep", deepest));
+      if (++depth > deepest_element)
+        fail(node, fmt::format("nested more than {} deep", deepest_element));
       continue;
     }
     while (node && node != root() && !node.next_sibling()) {
