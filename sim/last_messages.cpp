@@ -144,9 +144,9 @@ std::vector<double> last_messages::bytes_carried() const {
   return bytes;
 }
 
-/// As small as messages allow, but of some hundreds of classes.
+/// As small as messages allow, but of some tens of classes.
 void last_messages::find_parts() {
-  constexpr std::size_t some = 512;
+  constexpr std::size_t some = 64;
   const auto classes = symmetry_.rank_of_class.size();
   boost::disjoint_sets_with_storage<> together(classes);
   for (const auto& lane : lanes_) {
@@ -329,7 +329,7 @@ class last_messages::work {
   const placed_schedule& placed_;
   const part& classes_;  // all below is by their places in it
   picoseconds traffic_end_;
-  std::vector<std::vector<std::vector<picoseconds>>> ends_;  ///< by stream: of its latest operations
+  std::vector<std::vector<std::vector<picoseconds>>> ends_;  ///< by stream: of its latest
   std::vector<done> ranks_;
   std::vector<double> speeds_;
   std::vector<picoseconds> before_;       ///< when all before is over
