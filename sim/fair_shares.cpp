@@ -20,6 +20,13 @@ std::int64_t fixed(double load) {
 fair_shares::fair_shares(std::span<const double> capacities)
     : nowhere_(static_cast<link_id>(capacities.size())) {
   require_capacities(capacities);
+  const auto links = capacities.size() + 1;
+  scales_.reserve(links);
+  capacities_.reserve(links);
+  links_.reserve(links);
+  levels_.reserve(links);
+  levels_before_.reserve(links);
+  lists_.reserve(links);
   for (const double capacity : capacities) add_link(capacity);
   add_link(1);
   links_[nowhere_].in_region = true;  // so that it never joins

@@ -1,6 +1,9 @@
 #include "sim/last_messages.hpp"
 
 #include <algorithm>
+#include <boost/pending/disjoint_sets.hpp>
+
+#include "sim/parallel.hpp"
 
 namespace attnsim {
 namespace {
@@ -38,6 +41,7 @@ std::optional<last_messages> last_messages::find(const placed_schedule& i, const
     if (found.lanes_[l].sent.empty()) found.add_lane(programs.lanes[l], found.lanes_[l]);
   }
   if (found.some_link_can_be_full()) return {};
+  found.find_parts();
   return found;
 }
 
@@ -140,28 +144,65 @@ std::vector<double> last_messages::bytes_carried() const {
   return bytes;
 }
 
-/// The steps, one after the other, each for all classes of ranks.
+/// As small as messages allow, but of some tens of classes.
+void last_messages::find_parts() {
+  constexpr std::size_t some = 64;
+  const auto classes = symmetry_.rank_of_class.size();
+  boost::disjoint_sets_with_storage<> together(classes);
+  for (const auto& lane : lanes_) {
+    for (const auto& f : lane.flows) together.union_set(f.sender, f.receiver);
+  }
+  std::vector<std::size_t> members(classes);
+  for (std::size_t c = 0; c < classes; ++c) ++members[together.find_set(c)];
+  constexpr auto none = static_cast<std::uint32_t>(-1);
+  part_of_.assign(classes, none);
+  std::size_t size = some;
+  for (std::size_t c = 0; c < classes; ++c) {
+    const auto first = together.find_set(c);
+    if (part_of_[first] == none) {
+      if (size >= some) {
+        parts_.emplace_back();
+        size = 0;
+      }
+      part_of_[first] = static_cast<std::uint32_t>(parts_.size() - 1);
+      size += members[first];
+    }
+    part_of_[c] = part_of_[first];
+    place_.push_back(static_cast<std::uint32_t>(parts_[part_of_[c]].size()));
+    parts_[part_of_[c]].push_back(static_cast<std::uint32_t>(c));
+  }
+}
+
+/// The steps, one after the other, each for all classes of a part.
 class last_messages::work {
  public:
-  work(const last_messages& all, start from, std::vector<done>& ranks, const watched& seen)
+  work(const last_messages& all, const part& classes, const start& from,
+       const std::vector<done>& before)
       : all_(all),
         placed_(all.placed_),
+        classes_(classes),
         traffic_end_(from.traffic),
-        ranks_(ranks),
-        seen_(seen),
-        begin_(ranks.size()),
-        end_(ranks.size()),
-        moves_(all.lanes_.size()) {
-    for (auto& of_stream : from.ends) {
-      ends_.emplace_back(all.kept_, std::vector<picoseconds>(ranks.size()));
-      ends_.back().front() = std::move(of_stream);
+        begin_(classes.size()),
+        end_(classes.size()) {
+    for (const auto& of_stream : from.ends) {
+      auto& latest = ends_.emplace_back(all.kept_, std::vector<picoseconds>(classes.size()));
+      for (std::size_t r = 0; r < classes.size(); ++r) latest.front()[r] = of_stream[classes[r]];
     }
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      speeds_.push_back(placed_.speed_of(rank(r)));
-      before_.push_back(ranks[r].end);
+    for (const auto c : classes) {
+      ranks_.push_back(before[c]);
+      speeds_.push_back(placed_.speed_of(rank(c)));
+      before_.push_back(before[c].end);
     }
+    for (const auto& lane : all.lanes_) add_messages(lane);
   }
 
+  /// Keeps the intervals of a class.
+  void watch(std::size_t place, std::vector<interval>& intervals) {
+    watched_ = place;
+    intervals_ = &intervals;
+  }
+
+  /// False where something before is not over in time.
   bool run() {
     for (const auto& step : all_.steps_) {
       set_begin(step);
@@ -172,14 +213,45 @@ class last_messages::work {
     return std::all_of(ranks_.begin(), ranks_.end(), [](const done& r) { return r.end != never; });
   }
 
+  void tell(std::vector<done>& ranks) const {
+    for (std::size_t r = 0; r < classes_.size(); ++r) ranks[classes_[r]] = ranks_[r];
+  }
+
  private:
-  /// A message of each flow; kept while those of the lane have as many bytes.
-  struct moves {
+  /// A lane's messages, one of each flow that a class of the part sends; times kept while they have as many bytes.
+  struct messages {
     double bytes = -1;
-    std::vector<picoseconds> latency, transfer, end;  ///< by flow
+    std::vector<const flow*> flows;
+    std::vector<std::uint32_t> sender, receiver;  ///< by message: of the part's classes
+    std::vector<picoseconds> latency, transfer, end;
+    std::vector<int> sent, received;  ///< by class: of the messages; -1: none
   };
 
   int rank(std::size_t rank_class) const { return all_.symmetry_.rank_of_class[rank_class]; }
+
+  void add_messages(const lane_flows& lane) {
+    auto& m = messages_.emplace_back();
+    if (lane.sent.empty()) return;
+    std::vector<int> by_sender(classes_.size(), -1);
+    for (const auto c : classes_) {
+      m.sent.push_back(-1);
+      if (lane.sent[c] < 0) continue;
+      const auto& f = lane.flows[static_cast<std::size_t>(lane.sent[c])];
+      m.sent.back() = static_cast<int>(m.flows.size());
+      by_sender[all_.place_[f.sender]] = m.sent.back();
+      m.flows.push_back(&f);
+      m.sender.push_back(all_.place_[f.sender]);
+      m.receiver.push_back(all_.place_[f.receiver]);
+    }
+    for (const auto c : classes_) {
+      const int received = lane.received[c];
+      m.received.push_back(-1);
+      if (received >= 0)
+        m.received.back() =
+            by_sender[all_.place_[lane.flows[static_cast<std::size_t>(received)].sender]];
+    }
+    m.end.resize(m.flows.size());
+  }
 
   void set_begin(const step& s) {
     std::fill(begin_.begin(), begin_.end(), 0);
@@ -204,7 +276,7 @@ class last_messages::work {
     for (std::size_t r = 0; r < begin_.size(); ++r) {
       if (varies || speeds_[r] != speed) {
         speed = speeds_[r];
-        time = placed_.local_time(op.operation, rank(r)).value();
+        time = placed_.local_time(op.operation, rank(classes_[r])).value();
       }
       if (time > 0) begin_[r] = later(begin_[r], op.gap);
       end_[r] = time > 0 ? later(begin_[r], to_picoseconds(time)) : begin_[r];
@@ -212,16 +284,15 @@ class last_messages::work {
   }
 
   void move(const stream_operation& op) {
-    const auto& lane = all_.lanes_[static_cast<std::size_t>(op.lane)];
-    auto& m = moves_[static_cast<std::size_t>(op.lane)];
-    set_bytes(m, lane, op.bytes * op.stretch);
+    auto& m = messages_[static_cast<std::size_t>(op.lane)];
+    set_bytes(m, op.bytes * op.stretch);
     for (auto& begin : begin_) begin = later(begin, op.gap);
-    for (std::size_t f = 0; f < lane.flows.size(); ++f) {
-      const auto arrived = std::max(begin_[lane.flows[f].sender], begin_[lane.flows[f].receiver]);
-      m.end[f] = later(later(arrived, m.latency[f]), m.transfer[f]);
+    for (std::size_t n = 0; n < m.flows.size(); ++n) {
+      const auto arrived = std::max(begin_[m.sender[n]], begin_[m.receiver[n]]);
+      m.end[n] = later(later(arrived, m.latency[n]), m.transfer[n]);
     }
     for (std::size_t r = 0; r < begin_.size(); ++r) {
-      const int sent = lane.sent[r], received = lane.received[r];
+      const int sent = m.sent[r], received = m.received[r];
       end_[r] = begin_[r];
       if (sent >= 0) end_[r] = m.end[static_cast<std::size_t>(sent)];
       if (received >= 0) end_[r] = std::max(end_[r], m.end[static_cast<std::size_t>(received)]);
@@ -229,27 +300,26 @@ class last_messages::work {
     }
   }
 
-  static void set_bytes(moves& m, const lane_flows& lane, double bytes) {
+  static void set_bytes(messages& m, double bytes) {
     if (m.bytes == bytes) return;
     m.bytes = bytes;
     m.latency.clear();
     m.transfer.clear();
-    m.end.resize(lane.flows.size());
-    for (const auto& f : lane.flows) {
-      m.latency.push_back(to_picoseconds(f.latency.of(bytes).value()));
-      m.transfer.push_back(to_picoseconds(bytes / f.share / f.rate));
+    for (const auto* f : m.flows) {
+      m.latency.push_back(to_picoseconds(f->latency.of(bytes).value()));
+      m.transfer.push_back(to_picoseconds(bytes / f->share / f->rate));
     }
   }
 
   void finish(const step& s) {
-    if (seen_.intervals && end_[seen_.rank_class] > begin_[seen_.rank_class]) {
-      seen_.intervals->push_back({s.op.operation, seconds(to_seconds(begin_[seen_.rank_class])),
-                                  seconds(to_seconds(end_[seen_.rank_class]))});
+    if (intervals_ && end_[watched_] > begin_[watched_]) {
+      intervals_->push_back({s.op.operation, seconds(to_seconds(begin_[watched_])),
+                             seconds(to_seconds(end_[watched_]))});
     }
-    if (s.stream == 0) {
-      for (std::size_t r = 0; r < end_.size(); ++r) ranks_[r].compute += end_[r] - begin_[r];
+    for (std::size_t r = 0; r < end_.size(); ++r) {
+      if (s.stream == 0) ranks_[r].compute += end_[r] - begin_[r];
+      ranks_[r].end = std::max(ranks_[r].end, end_[r]);
     }
-    for (std::size_t r = 0; r < end_.size(); ++r) ranks_[r].end = std::max(ranks_[r].end, end_[r]);
     auto& ends = ends_[s.stream];
     std::rotate(ends.begin(), ends.end() - 1, ends.end());
     ends.front().swap(end_);
@@ -257,19 +327,33 @@ class last_messages::work {
 
   const last_messages& all_;
   const placed_schedule& placed_;
+  const part& classes_;  // all below is by their places in it
   picoseconds traffic_end_;
-  std::vector<std::vector<std::vector<picoseconds>>>
-      ends_;  ///< by stream: of its latest operations, by class
-  std::vector<done>& ranks_;
-  watched seen_;
+  std::vector<std::vector<std::vector<picoseconds>>> ends_;  ///< by stream: of its latest
+  std::vector<done> ranks_;
   std::vector<double> speeds_;
-  std::vector<picoseconds> before_;       ///< by class: when all before is over
-  std::vector<picoseconds> begin_, end_;  ///< by class: of the operation
-  std::vector<moves> moves_;              ///< by lane
+  std::vector<picoseconds> before_;       ///< when all before is over
+  std::vector<picoseconds> begin_, end_;  ///< of the operation
+  std::vector<messages> messages_;        ///< by lane
+  std::size_t watched_ = 0;
+  std::vector<interval>* intervals_ = nullptr;
 };
 
-bool last_messages::run(start from, std::vector<done>& ranks, const watched& seen) const {
-  return work(*this, std::move(from), ranks, seen).run();
+bool last_messages::run(const start& from, std::vector<done>& ranks) const {
+  std::vector<char> in_time(parts_.size());
+  parallel_for(parts_.size(), [&](std::size_t p) {
+    work of_part(*this, parts_[p], from, ranks);
+    in_time[p] = of_part.run();
+    of_part.tell(ranks);
+  });
+  return std::find(in_time.begin(), in_time.end(), 0) == in_time.end();
+}
+
+void last_messages::record(const start& from, const std::vector<done>& before,
+                           std::size_t rank_class, std::vector<interval>& intervals) const {
+  work of_part(*this, parts_[part_of_[rank_class]], from, before);
+  of_part.watch(place_[rank_class], intervals);
+  of_part.run();
 }
 
 }  // namespace attnsim

@@ -9,6 +9,10 @@
 //
 // It is found, never assumed: a link that could be full, a host that launches, a kernel that still runs or traffic that is not
 // over when the first message starts leave the whole program to the event loop (simulator.hpp).
+//
+// Ranks that pass messages among each other only, such as a row of a grid, are done with all their operations before the next
+// ones are begun: what a core works on stays in its cache, and others are done beside it. Each rank's operations and sums are the
+// same in any order of those.
 #pragma once
 
 #include <optional>
@@ -42,14 +46,13 @@ class last_messages {
     picoseconds end = 0;
     double bytes_sent = 0;
   };
-  /// A class whose intervals are recorded.
-  struct watched {
-    std::size_t rank_class = 0;
-    std::vector<interval>* intervals = nullptr;
-  };
   /// Does the rest and adds it to what the classes have done. False, with sums that mean nothing, where something before is not
   /// over in time.
-  bool run(start, std::vector<done>&, const watched&) const;
+  bool run(const start&, std::vector<done>&) const;
+
+  /// Adds the intervals of one class in the order in which they begin in the program.
+  void record(const start&, const std::vector<done>& before, std::size_t rank_class,
+              std::vector<interval>&) const;
 
   /// What it carries over one link of each class, in bytes.
   std::vector<double> bytes_carried() const;
@@ -77,6 +80,8 @@ class last_messages {
     std::vector<flow> flows;
     std::vector<int> sent, received;  ///< by class of ranks; -1: none
   };
+  /// Classes of ranks whose messages stay among them, ascending.
+  using part = std::vector<std::uint32_t>;
   class work;
 
   last_messages(const placed_schedule& i, const symmetry& s, const stream_programs& p)
@@ -85,6 +90,7 @@ class last_messages {
   bool split(const stream_programs&);
   void add_lane(const lane&, lane_flows&) const;
   bool some_link_can_be_full() const;
+  void find_parts();
 
   const placed_schedule& placed_;
   const symmetry& symmetry_;
@@ -92,6 +98,8 @@ class last_messages {
   std::vector<step> steps_;        ///< in the program's order
   std::uint32_t kept_ = 1;         ///< latest operations of a stream that some step waits for
   std::vector<lane_flows> lanes_;  ///< by lane; empty where it has no step
+  std::vector<part> parts_;
+  std::vector<std::uint32_t> part_of_, place_;  ///< by class of ranks: its part, and which of it
 };
 
 }  // namespace attnsim

@@ -71,14 +71,14 @@ class simulation {
   std::optional<timeline> run_before(const last_messages& rest) {
     run_events();
     const last_messages::start reached{std::move(ends_), traffic_end_};
-    auto done = done_before();
-    if (!rest.run(reached, done, {})) return {};
+    const auto before = done_before();
+    auto done = before;
+    if (!rest.run(reached, done)) return {};
     if (options_.record_slowest) {
       const auto slowest = std::max_element(
           done.begin(), done.end(), [](const auto& a, const auto& b) { return a.end < b.end; });
       const auto r = static_cast<std::size_t>(slowest - done.begin());
-      done = done_before();
-      rest.run(reached, done, {r, &intervals_[r]});
+      rest.record(reached, before, r, intervals_[r]);
       std::stable_sort(intervals_[r].begin(), intervals_[r].end(),
                        [](const auto& a, const auto& b) { return a.end < b.end; });
     }

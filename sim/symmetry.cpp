@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sim/link_use.hpp"
+#include "sim/parallel.hpp"
 
 namespace attnsim {
 namespace {
@@ -36,6 +37,7 @@ class refinement {
 
   /// False when it did not settle or found too little symmetry to use.
   bool settle() {
+    if (mostly_distinct()) return false;
     std::size_t classes = 0;
     for (int round = 0; round < most_rounds; ++round) {
       const auto now = count();
@@ -84,6 +86,7 @@ class refinement {
 
   /// By how fast they are and what they compute, as far as ranks can differ in it. Stops where most differ already.
   void colour_ranks() {
+    ranks_.reserve(static_cast<std::size_t>(placed_.ranks()));
     for (int rank = 0; rank < placed_.ranks(); ++rank) {
       ranks_.push_back(bits(placed_.speed_of(rank)));
     }
@@ -91,6 +94,7 @@ class refinement {
     for (std::size_t op = 0; op < program.size() && !placed_.same_on_all_ranks(); ++op) {
       const bool can_differ = is_kernel(program[op].kind) || !placed_.is_as_modelled();
       if (is_communication(program[op].kind) || !can_differ) continue;
+      placed_.costs().find_on_all_ranks(op, parallel_for);
       for (int rank = 0; rank < placed_.ranks(); ++rank) {
         auto& c = ranks_[static_cast<std::size_t>(rank)];
         c = mix(c, bits(placed_.local_time(op, rank).value()));
@@ -104,7 +108,9 @@ class refinement {
 
   void colour_flows() {
     for (std::size_t p = 0; p < flows_.size(); ++p) {
-      for (int f = 0; f < communication().flows(static_cast<int>(p)); ++f) {
+      const int flows = communication().flows(static_cast<int>(p));
+      flows_[p].reserve(static_cast<std::size_t>(flows));
+      for (int f = 0; f < flows; ++f) {
         const auto form = communication().form(static_cast<int>(p), f);
         flows_[p].push_back(
             mix(mix(mix(p, bits(form.latency.fixed.value())), bits(form.rate_limit)),
@@ -181,6 +187,7 @@ struct numbering {
   numbering(const std::vector<colour>& colours, bool merge, bool skip_zero = false) {
     std::unordered_map<colour, int> number;
     class_of.reserve(colours.size());
+    if (!merge) first_of.reserve(colours.size());
     for (std::size_t i = 0; i < colours.size(); ++i) {
       if (skip_zero && colours[i] == 0) {
         class_of.push_back(-1);

@@ -8,6 +8,7 @@ namespace {
 joined_links join_classes(const placed_schedule& i, const symmetry& s,
                           const std::vector<bool>& used_patterns) {
   std::vector<double> capacities;
+  capacities.reserve(s.link_of_class.size());
   for (const auto id : s.link_of_class) {
     capacities.push_back(i.on().network.links()[id].capacity.value());
   }
@@ -50,6 +51,7 @@ traffic::traffic(const placed_schedule& i, const symmetry& s, const stream_progr
       network_(links_.capacities) {
   add_routes(used_patterns(i, programs));
   const auto used = used_lanes(programs);
+  ends_.reserve(used.size() * rank_classes_);
   for (std::size_t l = 0; l < used.size(); ++l) {
     if (used[l])
       add_lane(programs.lanes[l]);
@@ -65,6 +67,7 @@ traffic::traffic(const placed_schedule& i, const symmetry& s, const stream_progr
 }
 
 void traffic::add_routes(const std::vector<bool>& used_patterns) {
+  routes_.reserve(links_.routes.size());
   for (const auto& uses : links_.routes) {
     double rate = unlimited;
     for (const auto& use : uses) rate = std::min(rate, links_.capacities[use.link] / use.weight);

@@ -179,24 +179,56 @@ local_costs::cost local_costs::cost_of(const operation& op, int rank) const {
 }
 
 const local_costs::cost& local_costs::of_rank(std::size_t index, int rank) const {
-  constexpr std::size_t most_places = std::size_t{1} << 24;
   const auto& op = workload_.program().program[index];
-  const auto ranks = static_cast<std::size_t>(workload_.ranks());
-  const auto known = by_rank_.find(index);
-  if (known == by_rank_.end() && (by_rank_.size() + 1) * ranks > most_places) {
+  if (!has_room_for(index)) {
     const bool again = std::exchange(latest_of_, {index, rank}) == std::pair(index, rank);
     if (!again || !latest_.known) latest_ = cost_of(op, rank);
     return latest_;
   }
-  auto& numbers = known != by_rank_.end() ? known->second : by_rank_[index];
-  numbers.resize(ranks);
+  auto& numbers = by_rank_[index];
+  numbers.resize(static_cast<std::size_t>(workload_.ranks()));
   auto& number = numbers[static_cast<std::size_t>(rank)];
-  if (number == 0) {
-    const auto c = cost_of(op, rank);
-    if (numbered_.empty() || numbered_.back() != c) numbered_.push_back(c);
-    number = static_cast<std::uint32_t>(numbered_.size());
-  }
+  if (number == 0) number = number_of(cost_of(op, rank));
   return numbered_[number - 1];
+}
+
+bool local_costs::has_room_for(std::size_t index) const {
+  constexpr std::size_t most_places = std::size_t{1} << 24;
+  return by_rank_.contains(index) ||
+         (by_rank_.size() + 1) * static_cast<std::size_t>(workload_.ranks()) <= most_places;
+}
+
+std::uint32_t local_costs::number_of(const cost& c) const {
+  if (numbered_.empty() || numbered_.back() != c) numbered_.push_back(c);
+  return static_cast<std::uint32_t>(numbered_.size());
+}
+
+void local_costs::find_on_all_ranks(std::size_t index, const number_loop& loop) const {
+  constexpr int many = 4096, of_body = 256;
+  const auto& op = workload_.program().program[index];
+  const int ranks = workload_.ranks();
+  if (ranks < many || !is_kernel(op.kind) || workload_.tile_variant(op, 0) >= 0) return;
+  if (by_rank_.contains(index) || !has_room_for(index)) return;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (!workload_.look_at_blocks(op, rank, blocks_)) return;
+  }
+  auto& numbers = by_rank_[index];
+  numbers.resize(static_cast<std::size_t>(ranks));
+  const auto has_its_own = [&](int rank) { return workload_.first_alike(op, rank) == rank; };
+  std::vector<cost> costs(many);  // so many at a time: all of them take too much memory
+  for (int first = 0; first < ranks; first += many) {
+    loop(many / of_body, [&](std::size_t body) {
+      const int from = first + static_cast<int>(body) * of_body;
+      for (int rank = from; rank < std::min(from + of_body, ranks); ++rank) {
+        if (has_its_own(rank)) costs[static_cast<std::size_t>(rank - first)] = cost_of(op, rank);
+      }
+    });
+    for (int rank = first; rank < std::min(first + many, ranks); ++rank) {
+      if (has_its_own(rank))
+        numbers[static_cast<std::size_t>(rank)] =
+            number_of(costs[static_cast<std::size_t>(rank - first)]);
+    }
+  }
 }
 
 const local_costs::cost& local_costs::find(std::size_t index, int rank) const {

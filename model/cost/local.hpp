@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -35,6 +36,13 @@ class local_costs {
   /// What moves memory in program[op], or brings its kernel calls' results to their place.
   const memory_calls& memory(std::size_t op, int rank) const { return find(op, rank).memory; }
 
+  /// Runs a body for each of so many numbers, in any order or at once (sim/parallel.hpp).
+  using number_loop =
+      std::function<void(std::size_t, const std::function<void(std::size_t)>& body)>;
+  /// Works out an attention operation's costs on all ranks beforehand, where there are many and each has its own: the same as when
+  /// asked for one by one.
+  void find_on_all_ranks(std::size_t op, const number_loop&) const;
+
   /// What the stream of `rank`'s program that computes longest computes: no run takes less.
   seconds longest_stream(int rank) const;
 
@@ -58,6 +66,8 @@ class local_costs {
   const cost& find(std::size_t op, int rank) const;
   const cost& look_up(std::size_t op, int rank) const;
   const cost& of_rank(std::size_t op, int rank) const;
+  bool has_room_for(std::size_t op) const;
+  std::uint32_t number_of(const cost&) const;
 
   const workload& workload_;
   const device_profile& device_;

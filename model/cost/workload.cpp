@@ -414,12 +414,19 @@ const placed_block& workload::block(int rank, const operand& o, known_blocks& kn
   return known.emplace(key, placed_block(tokens(rank, o), whole_)).first->second;
 }
 
+bool workload::look_at_blocks(const operation& op, int rank, known_blocks& known) const {
+  if (!counts_tiles() || !attention_.prefixes.empty() || !attention_.documents.empty())
+    return false;
+  block(rank, find(op.reads, tensor::q), known);
+  block(rank, find(op.reads, tensor::k), known);
+  return true;
+}
+
 std::vector<tile> workload::counted_tiles(const operation& op, int rank,
                                           known_blocks& known) const {
   if (!attention_.prefixes.empty()) return tiles_of_requests(op, rank, true);
   const auto &q = find(op.reads, tensor::q), &k = find(op.reads, tensor::k);
-  const bool counts = attention_.window == 0 && attention_.prefix == 0 &&
-                      attention_.kv_sequence == 0 && !schedule_->whole_queries;
+  const bool counts = counts_tiles();
   if (counts && attention_.documents.empty()) {
     return attnsim::counted_tiles(block(rank, q, known), block(rank, k, known), attention_,
                                   staircase_, whole_, held_by(op));

@@ -96,6 +96,8 @@ class workload {
     known_blocks none;
     return counted_tiles(op, rank, none);
   }
+  /// Looks at the blocks that counted_tiles() would ask for: it then only reads what is known. False where it asks for more.
+  bool look_at_blocks(const operation&, int rank, known_blocks&) const;
   /// How the tiles depend on the rank: ranks with equal variants have tiles of the same shapes, calls and work.
   /// -1 when only tiles() itself can tell.
   int tile_variant(const operation&, int rank) const;
@@ -141,6 +143,11 @@ class workload {
                              const std::vector<token_document>&) const;
   const placed_block& block(int rank, const operand&, known_blocks&) const;
   held_results held_by(const operation&) const;
+  /// Repeated tiles can be told from the ranges of queries and keys.
+  bool counts_tiles() const {
+    return attention_.window == 0 && attention_.prefix == 0 && attention_.kv_sequence == 0 &&
+           !schedule_->whole_queries;
+  }
   /// Of a batch of several lengths: sequences that are alike once, or each.
   std::vector<tile> tiles_of_requests(const operation&, int rank, bool counted) const;
   bool lays_out_each_document(const operation&) const;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "model/cost/kernel.hpp"
 #include "model/schedule/algorithms/schedules.hpp"
 
@@ -101,6 +103,32 @@ TEST(local_costs, requests_of_several_lengths_are_one_call) {
       EXPECT_EQ(costs.calls(op, rank), 1);
       EXPECT_EQ(costs.time(op, rank), kernel_time(device, nullptr, mean));
       EXPECT_EQ(costs.flops(op, rank).value(), 4.0 * 128 * 2 * (rank == 0 ? 8 : 5));
+    }
+  }
+}
+
+/// Last numbers first.
+void backwards(std::size_t count, const std::function<void(std::size_t)>& body) {
+  for (auto n = count; n > 0; --n) body(n - 1);
+}
+
+// 4,128 ranks of a grid, each with its own part of the mask: more than are worked out at a time, and not a multiple of it.
+TEST(local_costs, on_all_ranks_as_one_by_one) {
+  const attention a{.heads = 2, .kv_heads = 2, .sequence = 4128 * 16, .mask = mask_kind::causal};
+  const auto device = launching();
+  for (const auto pass : {pass_kind::forward, pass_kind::backward}) {
+    const auto program =
+        make_schedule({.schedule = "attention2d", .rows = 32, .cols = 129}, a, pass);
+    const workload work(program, a, token_layout::zigzag, false);
+    const local_costs asked(work, device, nullptr, run_start::in_sequence),
+        found(work, device, nullptr, run_start::in_sequence);
+    for (std::size_t op = 0; op < program.program.size(); ++op) {
+      found.find_on_all_ranks(op, backwards);
+      for (int rank = work.ranks(); is_kernel(program.program[op].kind) && rank-- > 0;) {
+        ASSERT_EQ(found.time(op, rank).value(), asked.time(op, rank).value()) << rank;
+        ASSERT_EQ(found.parts(op, rank), asked.parts(op, rank)) << rank;
+        ASSERT_EQ(found.calls(op, rank), asked.calls(op, rank)) << rank;
+      }
     }
   }
 }
