@@ -16,7 +16,8 @@ from pathlib import Path
 
 MEASURED = Path(__file__).resolve().parents[2] / "reproduce/measured"
 DRAWN = {20261130: ("h200-blind",), 20261201: ("h200-fresh", "h200-decode-again"), 20261202: ("h200-blind-again",),
-         20261203: ("h200-products", "h200-blind-third"), 20261204: ("h200-blind-fourth", "h200-blind-fourth-again")}  # by seed, what was drawn by it and measured
+         20261203: ("h200-products", "h200-blind-third"), 20261204: ("h200-blind-fourth", "h200-blind-fourth-again"),
+         20261205: ("h200-blind-fifth",)}  # by seed, what was drawn by it and measured
 STRATEGIES = ("ring --grid 2x1", "attention2d --grid 1x2", "attention2d --grid 2x1", "attention2d-overlap --grid 1x2",
               "attention2d-overlap --grid 2x1", "mesh --grid 1x2", "allgather --grid 2x1")
 OPERATIONS = ("send", "exchange", "all_gather", "reduce_scatter", "all_to_all", "all_reduce")
