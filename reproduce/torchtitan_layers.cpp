@@ -62,18 +62,15 @@ result torchtitan_layers() {
   }
   r.assumptions = {
       "attention by PyTorch's FlashAttention-2, keys and values repeated for all query heads; "
-      "where "
-      "no rank shares the sequence also by cuDNN 9.19, which PyTorch 2.11 chooses there",
+      "where no rank shares the sequence also by cuDNN 9.19, which PyTorch 2.11 chooses there",
       "one rank by itself, of 2, 4 and 8: links so fast that an exchange takes no time"};
   r.notes = {
       "by kind errors make up for each other. Products are predicted at the clocks that products "
       "one behind the other settle at; between FlashAttention-2's kernels they took a sixth less. "
       "Elementwise operations of eager PyTorch move the bytes that are counted, at 0.6 of the rate",
       "compiled without load balance two GPUs waited until NCCL's time-out: a rank that skips "
-      "pairs "
-      "of tokens gathers keys and values of its backward pass after gradients have moved, the "
-      "other before "
-      "(tests/gpu/ring_trace.py tells)"};
+      "pairs of tokens gathers keys and values of its backward pass after gradients have moved, "
+      "the other before (tests/gpu/ring_trace.py tells)"};
   return r;
 }
 

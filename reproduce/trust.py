@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How far to trust the numbers: the tables of README.md and docs/trust.md, made of result files.
+"""How far to trust the numbers: the tables of README.md, docs/trust.md and docs/blind.md, made of result files.
 
     reproduce/trust.py PROGRAM           prints them; exit code 1 where the pages have others
     reproduce/trust.py PROGRAM --write   writes them into the pages, and every measured point beside its data (points.csv)
@@ -724,17 +724,17 @@ def main():
     fifth = study("h200-blind-fifth", "h200-sxm5", every).run(program)
     fifth_shipped = study("h200-blind-fifth", "h200-sxm5", every).as_shipped(program)
     fourth_products = study("h200-blind-fourth", "h200-sxm5", ("products",)).as_shipped(program)
-    before = (("first", drawn), ("second", drawn_again), ("third", third), ("fourth", fourth), ("the fourth's again, another machine", fourth_again))
+    earlier = (("first", drawn), ("second", drawn_again), ("third", third), ("fourth", fourth), ("the fourth's again, another machine", fourth_again))
     slices = study("slices", "h200-sxm5", slices_in("slices"), multiprocessors=14, queues=4, interval_from=("star-8-1",)).run(program)
     uneven = study("slices-fresh", "reproduce/published/slice-h200.yaml", slices_in("slices-fresh")).as_shipped(program)
     figures = published(program)
     made = {"README.md": {"summary": summary(*studies[:2], fifth, figures)},
             "docs/trust.md": {"measured": measured(*studies, fresh, fresh_shipped, sealed, sealed_shipped, fourth_products),
-                              "drawn": blind(fifth, fifth_shipped), "drawn before": blind_before(*before),
-                              "launches": launches(*before, ("fifth", fifth)),
-                              "noise": noise(drawn_again, third, fourth, fourth_again, fifth), "slices": sliced(slices),
+                              "drawn": blind(fifth, fifth_shipped), "drawn before": blind_before(*earlier), "slices": sliced(slices),
                               "ahead": ran_ahead(program), "out of step": out_of_step(program, uneven),
                               "published": figures.table()},
+            "docs/blind.md": {"launches": launches(*earlier, ("fifth", fifth)),
+                              "noise": noise(drawn_again, third, fourth, fourth_again, fifth)},
             "docs/steps.md": {"steps": steps(figures), "torchtitan": torchtitan(figures)},
             "docs/explained.md": {"headlines": headlines(program), "misses": missed(figures)}}
     stale = []
