@@ -25,20 +25,20 @@ topology read_htsim(const source& from, const settings& given) {
   std::size_t last_line = 1;
   for (const auto& line : lines_of(from.text, '#')) {
     const auto words = words_of(line.text);
-    const auto value = words.size() == 2 ? to_number<int>(words[1]) : std::nullopt;
+    const int value = words.size() == 2 ? to_number<int>(words[1]).value_or(-1) : -1;
     const std::string key(words[0]);
-    if (!value || *value < 0 || *value > most) {
+    if (value < 0 || value > most) {
       fail_at(from, line.number, key, words.size() > 1 ? words[1] : "",
               fmt::format("expected a whole number from 0 to {}", most));
     }
     last_line = line.number;
     if (key == "Tier") {
-      if (*value != static_cast<int>(tiers.size())) {
+      if (value != static_cast<int>(tiers.size())) {
         fail_at(from, line.number, key, words[1], fmt::format("expected {}", tiers.size()));
       }
       tiers.push_back({line.number, {}});
     } else {
-      (tiers.empty() ? head : tiers.back().values)[key] = *value;
+      (tiers.empty() ? head : tiers.back().values)[key] = value;
     }
   }
   const auto find = [&](const tier& t, const std::string& key) {
