@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <boost/pending/disjoint_sets.hpp>
 
-#include "sim/parallel.hpp"
-
 namespace attnsim {
 namespace {
 
@@ -340,13 +338,12 @@ class last_messages::work {
 };
 
 bool last_messages::run(const start& from, std::vector<done>& ranks) const {
-  std::vector<char> in_time(parts_.size());
-  parallel_for(parts_.size(), [&](std::size_t p) {
-    work of_part(*this, parts_[p], from, ranks);
-    in_time[p] = of_part.run();
+  for (const auto& part : parts_) {
+    work of_part(*this, part, from, ranks);
+    if (!of_part.run()) return false;
     of_part.tell(ranks);
-  });
-  return std::find(in_time.begin(), in_time.end(), 0) == in_time.end();
+  }
+  return true;
 }
 
 void last_messages::record(const start& from, const std::vector<done>& before,

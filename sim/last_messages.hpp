@@ -11,8 +11,7 @@
 // over when the first message starts leave the whole program to the event loop (simulator.hpp).
 //
 // Ranks that pass messages among each other only, such as a row of a grid, are done with all their operations before the next
-// ones are begun: what a core works on stays in its cache, and others are done beside it. Each rank's operations and sums are the
-// same in any order of those.
+// ones are begun: what a core works on stays in its cache. Each rank's operations and sums are the same in any order of those.
 #pragma once
 
 #include <optional>
