@@ -11,6 +11,7 @@
 
 #include "model/error.hpp"
 #include "model/read_file.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim {
 namespace {
@@ -28,12 +29,6 @@ words split_at_commas(const std::string& line) {
   for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
   if (line.ends_with(',')) cells.emplace_back();
   return cells;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 /// Where a message points.
@@ -73,7 +68,7 @@ class log_reader {
       ++at_.line;
       read(line.size() < longest_line ? without_prefix(line) : line);
     }
-    if (log_.operation.empty()) log_.operation = operation_in(lower(at_.file));
+    if (log_.operation.empty()) log_.operation = operation_in(lower_case(at_.file));
     if (log_.operation.empty())
       throw input_error(at_.file, "no operation", "expected 'op=NAME' or NAME_perf in the log");
     if (log_.rows.empty()) throw input_error(at_.file, "no rows", "expected a table of nccl-tests");

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <filesystem>
 
+#include "model/spelling.hpp"
+
 namespace attnsim::formats {
 namespace {
 
@@ -26,11 +28,11 @@ bool has_words(std::string_view text, std::string_view words) {
 /// The card whose longest name stands in the text or the file's name; null: none.
 const known_device* find_named(const source& from, const hardware& known, std::string& name) {
   const auto file = std::filesystem::path(from.name).filename().string();
-  const auto text = lower(file + "\n" + from.text.substr(0, beginning));
+  const auto text = lower_case(file + "\n" + from.text.substr(0, beginning));
   const known_device* best = nullptr;
   for (const auto& d : known.devices) {
     for (const auto& candidate : d.names) {
-      if (candidate.size() <= name.size() || !has_words(text, lower(candidate))) continue;
+      if (candidate.size() <= name.size() || !has_words(text, lower_case(candidate))) continue;
       name = candidate;
       best = &d;
     }

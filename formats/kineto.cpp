@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <span>
 
 #include "formats/json.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -203,7 +203,7 @@ kernel_role role_of(std::string_view name) {
     if (has(name, "SendRecv")) return kernel_role::point_to_point;
     return kernel_role::other_collective;
   }
-  const auto plain = lower(name);
+  const auto plain = lower_case(name);
   if (!has_any(plain, attention_parts) || has_any(plain, auxiliary_parts))
     return kernel_role::other;
   return has_any(plain, backward_parts) ? kernel_role::attention_backward : kernel_role::attention;

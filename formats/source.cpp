@@ -75,13 +75,6 @@ bool has_key(std::string_view text, std::string_view key) {
   return text.starts_with(key) || text.find("\n" + std::string(key)) != std::string_view::npos;
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   for (auto rest = trimmed(line); !rest.empty();) {

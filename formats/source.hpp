@@ -48,7 +48,6 @@ bool has_key(std::string_view text, std::string_view key);
 std::vector<std::string_view> words_of(std::string_view line);
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trimmed(std::string_view text);
-std::string lower(std::string_view text);
 
 /// The whole text as a number, or nothing.
 template <typename Number>

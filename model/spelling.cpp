@@ -8,13 +8,14 @@
 #include <utility>
 
 namespace attnsim {
-namespace {
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (auto& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return lower;
 }
+
+namespace {
 
 /// Rows of the table of distances between the beginnings of both: the latest and the two before it.
 std::size_t distance(const std::string& a, const std::string& b) {

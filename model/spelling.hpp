@@ -7,6 +7,8 @@
 
 namespace attnsim {
 
+std::string lower_case(std::string_view text);
+
 /// Of `names` the one that `text` most resembles, whatever the case of its letters: at most a third of its letters
 /// missing, added, exchanged or swapped with their neighbour (optimal string alignment distance); else the first that
 /// begins with `text`. Empty: none does.
