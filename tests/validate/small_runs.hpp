@@ -84,9 +84,10 @@ inline small_run run_small(const schedule& s, const attention& a, token_layout l
   small_run result{.counted_peak = peak_memory(work).peak};
   std::vector<tensor_error> errors;
   std::mutex mutex;
-  // On many ranks threads would only wait for cores; mpi_rank.cpp has such runs with threads.
+  // Most of a small run is starting its threads, and on many ranks they would only wait for cores; mpi_rank.cpp has such runs
+  // with threads.
   const auto streams =
-      work.ranks() > 8 ? kernels::cpu::stream_kind::immediate : kernels::cpu::stream_kind::threaded;
+      work.ranks() > 4 ? kernels::cpu::stream_kind::immediate : kernels::cpu::stream_kind::threaded;
   run_in_process(work.ranks(), std::chrono::duration<double>(time_out), [&](transport& plain) {
     const auto cpu = kernels::cpu::make_backend({.streams = streams});
     poisoned_backend counted(*cpu);
