@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "formats/fabric_parts.hpp"
 #include "formats/host_list.hpp"
 #include "formats/importers/table.hpp"
+#include "model/spelling.hpp"
 
 namespace attnsim::formats {
 namespace {
@@ -18,9 +18,7 @@ constexpr std::string_view keys[] = {"SwitchName", "Switches",   "Nodes",     "L
                                      "BlockName",  "BlockIndex", "BlockSize", "BlockSizes"};
 
 bool same_letters(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return lower_case(a) == lower_case(b);
 }
 
 /// A line by keys.

@@ -414,9 +414,12 @@ const placed_block& workload::block(int rank, const operand& o, known_blocks& kn
   return known.emplace(key, placed_block(tokens(rank, o), whole_)).first->second;
 }
 
+bool workload::counts_tiles_of_blocks() const {
+  return counts_tiles() && attention_.prefixes.empty() && attention_.documents.empty();
+}
+
 bool workload::look_at_blocks(const operation& op, int rank, known_blocks& known) const {
-  if (!counts_tiles() || !attention_.prefixes.empty() || !attention_.documents.empty())
-    return false;
+  if (!counts_tiles_of_blocks()) return false;
   block(rank, find(op.reads, tensor::q), known);
   block(rank, find(op.reads, tensor::k), known);
   return true;
@@ -426,8 +429,7 @@ std::vector<tile> workload::counted_tiles(const operation& op, int rank,
                                           known_blocks& known) const {
   if (!attention_.prefixes.empty()) return tiles_of_requests(op, rank, true);
   const auto &q = find(op.reads, tensor::q), &k = find(op.reads, tensor::k);
-  const bool counts = counts_tiles();
-  if (counts && attention_.documents.empty()) {
+  if (counts_tiles_of_blocks()) {
     return attnsim::counted_tiles(block(rank, q, known), block(rank, k, known), attention_,
                                   staircase_, whole_, held_by(op));
   }
@@ -435,7 +437,7 @@ std::vector<tile> workload::counted_tiles(const operation& op, int rank,
   const auto& a = each ? lengths_.one_of_each : attention_;
   const auto queries = tokens(a, rank, q), keys = tokens(a, rank, k);
   const auto documents = each ? lengths_.documents : documents_.shared(queries, keys);
-  if (!counts) return tiles_of(op, queries, keys, documents);
+  if (!counts_tiles()) return tiles_of(op, queries, keys, documents);
   return attnsim::counted_tiles({queries, documents}, {keys, documents}, a, staircase_, documents,
                                 held_by(op));
 }

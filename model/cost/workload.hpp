@@ -148,6 +148,7 @@ class workload {
     return attention_.window == 0 && attention_.prefix == 0 && attention_.kv_sequence == 0 &&
            !schedule_->whole_queries;
   }
+  bool counts_tiles_of_blocks() const;  ///< each of queries and keys one block of one sequence
   /// Of a batch of several lengths: sequences that are alike once, or each.
   std::vector<tile> tiles_of_requests(const operation&, int rank, bool counted) const;
   bool lays_out_each_document(const operation&) const;
