@@ -2,7 +2,7 @@
 """Measures what a card's power limit makes of kernels: matrix products, attention and memory-bound operations alone, in turn, and as a
 layer has them, each for seconds, with the card's power and clock beside.
 
-    python3 tests/gpu/power.py RESULTS [--seconds N] [--steps alone,idle,shares,periods,layers]
+    python3 tests/gpu/power.py RESULTS [--seconds N] [--steps alone,idle,shares,periods,layers,others]
 
 Nothing of the card is set. Writes RESULTS/power.json. A run repeats a list of segments, a kind's calls one behind the other, until clocks
 have settled; `us` are microseconds of a call of each kind, the median of the second half. A sampler of its own process reads NVML every
@@ -330,6 +330,14 @@ def layers(r):
         for kernel in ("fa2", "cudnn"):
             for copies in (0, 6):
                 r.layer(tokens, kernel, copies)
+
+
+@step
+def others(r):
+    for tokens in (6144, 12288, 24576):
+        r.forget()
+        for kernel in ("fa2", "cudnn"):
+            r.layer(tokens, kernel, 2)
 
 
 def main():
