@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ask/step_run.hpp"
+#include "model/cost/clocks.hpp"
 #include "model/cost/kernel.hpp"
 #include "model/cost/matmul.hpp"
 
@@ -102,6 +103,7 @@ layer_setting setting_of(const step_question& q, const degrees& cut, const trans
                                                      : q.recompute.value_or(recomputation::none),
           .overlaps_tensor = q.tensor_overlap,
           .fused = !q.eager,
+          .fused_norms = q.fused_norms,
           .adds_gradients = sharding_of(q) != sharding::parameters,
           .expert_skew = q.expert_skew};
 }
@@ -264,10 +266,44 @@ void add_warnings(step_answer& a, const cluster& c) {
 }
 
 /// Kernels that were measured with pauses between them have the clocks of an idle start in their tables; a step's settle.
-void settle_clocks(attention_cost& mean, const step_question& q, const cluster& c) {
+void settle_as_products(attention_cost& mean, const step_question& q, const cluster& c) {
   const auto* kernel = c.device.kernel(q.base.kernel);
   if (!kernel || kernel->basis != basis::measured) return;
   for (double& time : mean.time) time *= c.device.matmul.boost;
+}
+
+/// The clock that kernels of a layer share, both passes together.
+double clock_of_layer(const attention_cost& mean, const kernel_power& kernel,
+                      const layer_setting& s, step_task task, const cluster& c,
+                      known_parts& known) {
+  const step_costs costs(c, s, sharding::none, {}, known);
+  auto layer = costs.layers(pass_kind::forward, {.others = 1}, {});
+  const bool trains = task == step_task::train;
+  if (trains) layer = layer + costs.layers(pass_kind::backward, {.others = 1}, {});
+  const auto part = [&](step_part p) { return layer[static_cast<std::size_t>(p)]; };
+  const auto& power = c.device.power;
+  const double forwards = trains && s.recomputed == recomputation::full ? 2 : 1;
+  const powered_time kernels[] = {
+      {power.products, seconds(part(step_part::products) / products_slowdown_alone(power))},
+      {kernel.forward, seconds(forwards * mean.time[0])},
+      {kernel.backward, seconds(trains ? mean.time[1] : 0)}};
+  return shared_clock(power, kernels, seconds(part(step_part::elementwise)));
+}
+
+/// Attention at the clocks that it has among a layer's products. Returns what these take there, over what they take one behind the
+/// other: nothing else where powers were not measured.
+double settle_clocks(attention_cost& mean, const layer_setting& s, const step_question& q,
+                     const cluster& c, known_parts& known) {
+  const auto* kernel = c.device.kernel(q.base.kernel);
+  const auto& power = c.device.power;
+  if (!power.present() || !kernel || !kernel->power.present()) {
+    settle_as_products(mean, q, c);
+    return 1;
+  }
+  const double clock = clock_of_layer(mean, kernel->power, s, q.task, c, known);
+  mean.time[0] *= slowdown_at(power, kernel->power.forward, clock);
+  mean.time[1] *= slowdown_at(power, kernel->power.backward, clock);
+  return slowdown_at(power, power.products, clock) / products_slowdown_alone(power);
 }
 
 /// Products and attention of both passes, one behind the other, run above the clocks that they settle at.
@@ -292,7 +328,7 @@ double least_seconds(const step_question& q, const layer_setting& s, const clust
       if (op.work == layer_work::product)
         total += op.product.operations().value() / highest_product_rate(c.device, op.type).value();
     }
-    return total;
+    return total / products_slowdown_alone(c.device.power);
   };
   const auto a = problem_with(s.model.shape, q);
   const auto limited = problem_with(s.model.limited, q);
@@ -350,9 +386,14 @@ layer_answer layer_of(const step_question& q, const cluster& c, const transforme
   auto setting = setting_of(q, cut, t);
   setting.copies_values = by == layer_runner::executor;
   auto attended = attention_of(q, cut, t, known);
-  settle_clocks(attended.mean, q, c);
+  double products = 1;
+  if (by == layer_runner::executor) {
+    settle_as_products(attended.mean, q, c);
+  } else {
+    products = settle_clocks(attended.mean, setting, q, c, known);
+  }
   const bool sharded = sharding_of(q) == sharding::parameters;
-  const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
+  const step_costs costs(c, setting, sharding_of(q), attended.mean, known, products);
   layer_answer a{.setting = setting,
                  .shard = sharding_of(q),
                  .attention = *attended.full,
@@ -386,7 +427,7 @@ step_answer answer(const step_question& q, const cluster& c, const transformer& 
   const auto batch = batch_of(q, cut);
   const auto setting = setting_of(q, cut, t);
   auto attended = attention_of(q, cut, t, known);
-  settle_clocks(attended.mean, q, c);
+  const double products = settle_clocks(attended.mean, setting, q, c, known);
   step_answer a{.cluster = c.name,
                 .model = t.name,
                 .task = q.task,
@@ -400,7 +441,7 @@ step_answer answer(const step_question& q, const cluster& c, const transformer& 
                 .micro_batch = q.sequences(),
                 .micro_batches = batch.micro_batches,
                 .attention = *attended.full};
-  const step_costs costs(c, setting, sharding_of(q), attended.mean, known);
+  const step_costs costs(c, setting, sharding_of(q), attended.mean, known, products);
   const step_run run(costs, setting, q.task, sharding_of(q), batch.micro_batches, q.sequences());
   use_memory(a, memory_by_rank(q, run, setting, batch.micro_batches, attended.buffers),
              memory_for(q, c), c);

@@ -242,13 +242,14 @@ class step_costs::program {
 };
 
 step_costs::step_costs(const cluster& c, const layer_setting& s, sharding sharded,
-                       const attention_cost& a, known_parts& known)
+                       const attention_cost& a, known_parts& known, double products)
     : cluster_(c),
       setting_(s),
       sharding_(sharded),
       attention_(a),
       known_(known),
-      speed_(c.slowest_device()) {
+      speed_(c.slowest_device()),
+      products_(products) {
   if (s.cut.context < 2) return;
   const auto& ring = known.transfer(collective_kind::all_gather, s.cut, rank_group::context);
   for (int pass = 0; pass < 2; ++pass) {
@@ -267,9 +268,11 @@ const group_transfer& step_costs::transfer(collective_kind kind, rank_group grou
 double step_costs::local(const layer_operation& op) const {
   const auto& device = cluster_.device;
   if (op.work == layer_work::product)
-    return product_time(device, op.product, op.type).value() / speed_;
+    return products_ * product_time(device, op.product, op.type).value() / speed_;
   const auto each = byte_count(static_cast<std::int64_t>(op.traffic / op.kernels));
-  return op.kernels * device.elementwise_time(op.kind, each).value() / speed_;
+  const auto one =
+      op.eager ? device.eager_time(op.kind, each) : device.elementwise_time(op.kind, each);
+  return op.kernels * one.value() / speed_;
 }
 
 part_times step_costs::run(const layer_setting& s, const std::vector<layer_operation>& list,

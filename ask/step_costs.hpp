@@ -71,8 +71,9 @@ struct layer_row {
 
 class step_costs {
  public:
-  /// References are kept.
-  step_costs(const cluster&, const layer_setting&, sharding, const attention_cost&, known_parts&);
+  /// References are kept. Products take so many times what they take one behind the other.
+  step_costs(const cluster&, const layer_setting&, sharding, const attention_cost&, known_parts&,
+             double products = 1);
   step_costs(const step_costs&) = delete;
 
   /// Of so many layers in a row, with attention `scale` times as long. Exchanges of tensor ranks that may overlap do where that
@@ -105,7 +106,8 @@ class step_costs {
   sharding sharding_;
   attention_cost attention_;
   known_parts& known_;
-  double speed_;                ///< of the slowest device
+  double speed_;  ///< of the slowest device
+  double products_;
   group_transfer exchange_[2];  ///< attention's own, as traffic beside others'
 };
 

@@ -42,6 +42,7 @@ struct step_question {
   step_task task = step_task::train;
   bool tensor_overlap = false;
   bool eager = false;
+  bool fused_norms = false;  ///< where operations are eager (model/layer/layer.hpp); no field
   double expert_skew = 1;
   byte_count
       reserve;  ///< of a device's memory, for what is not counted: contexts, libraries, fragmentation

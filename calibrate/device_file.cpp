@@ -15,6 +15,9 @@ std::string text(bandwidth b) {
 std::string text(flop_rate r) {
   return fmt::format("{:.4g} TFLOP/s", r.value() / 1e12);
 }
+std::string text(watts p) {
+  return fmt::format("{:.4g} W", p.value());
+}
 std::string quoted(const std::string& s) {
   std::string result = "'";
   for (const char c : s) {
@@ -91,6 +94,9 @@ std::string text(const kernel_profile& k) {
   if (k.staircase) result += "    staircase: true\n";
   if (k.split.present()) result += fmt::format("    key_split: {}\n", text(k.split));
   if (k.host.forward > seconds()) result += fmt::format("    host: {}\n", text(k.host));
+  if (k.power.present())
+    result += fmt::format("    power: {{forward: {}, backward: {}}}\n", text(k.power.forward),
+                          text(k.power.backward));
   if (!k.laws.empty()) result += "    laws:\n";
   for (const auto& law : k.laws) result += text(law);
   if (!k.tables.empty()) result += "    tables:\n";
@@ -162,9 +168,10 @@ std::string elementwise_text(const device_profile& d) {
     const auto& rate = d.elementwise[i];
     if (rate.efficiency == 0) continue;
     result +=
-        fmt::format("{}{}: {{efficiency: {:.4g}, start: {}}}",
+        fmt::format("{}{}: {{efficiency: {:.4g}, start: {}{}}}",
                     result.empty() ? "elementwise: {" : ",\n              ",
-                    name_of(static_cast<elementwise_kind>(i)), rate.efficiency, text(rate.start));
+                    name_of(static_cast<elementwise_kind>(i)), rate.efficiency, text(rate.start),
+                    rate.eager > 0 ? fmt::format(", eager: {:.4g}", rate.eager) : "");
   }
   return result.empty() ? result : result + "}\n";
 }
@@ -184,6 +191,10 @@ std::string to_yaml(const device_profile& d, const std::vector<std::string>& not
                                       : fmt::format(", boost: {:.4g}, boost_time: {}",
                                                     d.matmul.boost, text(d.matmul.boost_time)),
                   d.matmul.assumed.empty() ? "" : ", assumed: " + quoted(d.matmul.assumed));
+  if (d.power.present())
+    result += fmt::format("power: {{limit: {}, idle: {}, brake: {}, products: {}, memory: {}}}\n",
+                          text(d.power.limit), text(d.power.idle), text(d.power.brake),
+                          text(d.power.products), text(d.power.memory));
   result += elementwise_text(d);
   result += fmt::format("memory: {{capacity: {} B, bandwidth: {}, efficiency: {:.4g}",
                         d.memory.value(), text(d.memory_bandwidth), d.memory_efficiency);

@@ -29,6 +29,8 @@ constexpr unit flop_units[] = {
 constexpr unit flop_rate_units[] = {
     {"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 
+constexpr unit power_units[] = {{"W", 1}, {"kW", 1e3}};
+
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
@@ -91,6 +93,10 @@ template <>
 std::string_view expectation<flop_rate>() {
   return "expected a rate with its unit, such as '989 TFLOP/s'";
 }
+template <>
+std::string_view expectation<watts>() {
+  return "expected a power with its unit, such as '700 W'";
+}
 
 template <>
 seconds parse<seconds>(std::string_view text) {
@@ -112,6 +118,10 @@ template <>
 flop_rate parse<flop_rate>(std::string_view text) {
   return checked<flop_rate>(parse_with(flop_rate_units, text));
 }
+template <>
+watts parse<watts>(std::string_view text) {
+  return checked<watts>(parse_with(power_units, text));
+}
 
 std::string to_string(seconds t) {
   return format_with(std::span(time_units).first(5), t.value());
@@ -132,6 +142,9 @@ std::string to_string(flop_rate rate) {
 }
 std::string to_string(flop_count n) {
   return format_with(flop_units, n.value());
+}
+std::string to_string(watts power) {
+  return format_with(power_units, power.value());
 }
 std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);

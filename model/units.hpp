@@ -53,6 +53,7 @@ using byte_count = quantity<struct byte_unit, std::int64_t>;
 using bandwidth = quantity<struct bandwidth_unit, double>;  ///< bytes per second
 using flop_count = quantity<struct flop_unit, double>;
 using flop_rate = quantity<struct flop_rate_unit, double>;  ///< FLOP per second
+using watts = quantity<struct watt_unit, double>;
 
 constexpr seconds operator/(byte_count n, bandwidth rate) {
   return seconds(static_cast<double>(n.value()) / rate.value());
@@ -86,6 +87,7 @@ std::string to_string(byte_count);  ///< binary units: "64.00 GiB"
 std::string to_string(bandwidth);
 std::string to_string(flop_rate);
 std::string to_string(flop_count);
+std::string to_string(watts);
 std::string percent(double share);  ///< "12.3 %"
 
 }  // namespace attnsim

@@ -42,6 +42,7 @@ void add_layers(result& r, const config_node& measured) {
     set(q, "seq", std::to_string(one.get_integer("tokens", 1)));
     set(q, "kernel", "sdpa");
     q.eager = !compiled;
+    q.fused_norms = true;
     const auto t = read_transformer(q.model);
     ask::known_parts known(c);
     const auto figure =

@@ -14,9 +14,10 @@ from made import ROOT
 
 MEASURED = ROOT / "reproduce/measured/h200-titan"
 TABLE = ROOT / "reproduce/published/torchtitan-layers.csv"
+RAN_ON = ("two GPUs", "one GPU", "one rank")
 HEAD = """\
 # Layers of Llama 3.1 8B as torchtitan trains them, by PyTorch 2.11 on H200, 30 November 2026: made by reproduce/torchtitan_layers.py of
-# reproduce/measured/h200-titan (tests/gpu/titan.py), ms a layer, forward, recomputed and backward, 32,768 tokens a rank, bf16.
+# reproduce/measured/h200-titan (tests/gpu/titan.py), ms a layer, forward, recomputed and backward, bf16. "one GPU": 1 December.
 # "one rank": a rank without the others, whose collectives are copies. attention_ms: with merges, copies and waits.
 """
 COLUMNS = ["series", "cluster", "settings", "ranks", "tokens_a_rank", "compiled", "kernel", "schedule", "tokens", "time_ms", "products_ms",
@@ -43,30 +44,31 @@ def parts_of(result):
 
 
 def measured():
-    """(case but its rank, alone) -> the slower rank's time and parts, of the last file that has it."""
+    """Case but its rank, what it ran on, the slower rank's time and parts, of the last file that has it."""
     found = {}
-    for suffix in ("", "_again"):
+    for suffix in ("", "_again", "_single"):
         slowest = {}
-        for rank in ("0", "1", "first", "last"):
+        for rank in ("0", "1", "first", "last") if suffix != "_single" else ("0",):
             for result in json.loads((MEASURED / f"titan_{rank}{suffix}.json").read_text())["cases"]:
                 case = dict(result["case"])
-                alone = case.pop("rank") >= 0
+                ran_on = RAN_ON[2] if case.pop("rank") >= 0 else RAN_ON[suffix == "_single"]
                 time = 1e3 * statistics.median(sample["step"] for sample in result["samples"]) / case["layers"]
-                key = tuple(sorted(case.items())), alone
+                key = tuple(sorted(case.items())), ran_on
                 if key not in slowest or slowest[key][0] < time:
                     slowest[key] = time, parts_of(result)
         found.update(slowest)
-    return [(dict(case), alone, time, parts) for (case, alone), (time, parts) in found.items()]
+    return [(dict(case), ran_on, time, parts) for (case, ran_on), (time, parts) in found.items()]
 
 
 def rows():
-    all_cases = sorted(measured(), key=lambda one: (one[1], not one[0]["compiled"], one[0]["ranks"], not one[0]["balance"],
-                                                     one[0]["rotate"], not one[0]["flash"]))
-    plain = {case["compiled"]: parts["elementwise"] for case, _, _, parts in all_cases if case["ranks"] == 1 and case["flash"]}
-    for case, alone, time, parts in all_cases:
-        elementwise = parts["elementwise"] if case["ranks"] == 1 else plain[case["compiled"]]
+    all_cases = sorted(measured(), key=lambda one: (RAN_ON.index(one[1]), not one[0]["compiled"], one[0]["ranks"], not one[0]["balance"],
+                                                     one[0]["rotate"], not one[0]["flash"], one[0]["tokens"]))
+    plain = {(case["compiled"], case["tokens"]): parts["elementwise"] for case, _, _, parts in all_cases
+             if case["ranks"] == 1 and case["flash"]}
+    for case, ran_on, time, parts in all_cases:
+        elementwise = parts["elementwise"] if case["ranks"] == 1 else plain[case["compiled"], case["tokens"]]
         attention = parts["attention"] + parts["elementwise"] - elementwise + parts["idle"]
-        yield ["one rank" if alone else "two GPUs", "dgx-h200", "nodes=1" + (";node.bandwidth=1000 TB/s" if alone else ""), case["ranks"],
+        yield [ran_on, "dgx-h200", "nodes=1" + (";node.bandwidth=1000 TB/s" if ran_on == RAN_ON[2] else ""), case["ranks"],
                case["tokens"], "yes" if case["compiled"] else "no", "fa2-torch" if case["flash"] else "cudnn-9.19",
                "ring" if case["rotate"] == "alltoall" else "allgather", "zigzag" if case["balance"] else "contiguous",
                *(f"{value:.1f}" for value in (time, parts["products"], attention, elementwise))]

@@ -309,9 +309,14 @@ kernel_profile::fp8_rates read_fp8(const config_node& node, flop_rate peak) {
   return rates;
 }
 
+kernel_power read_kernel_power(const config_node& node) {
+  node.allow_only({"forward", "backward"});
+  return {.forward = node.get<watts>("forward"), .backward = node.get<watts>("backward")};
+}
+
 kernel_profile read_kernel(const config_node& node, flop_rate peak, flop_rate fp8_peak) {
   node.allow_only({"name", "source", "basis", "occupancy", "boost", "ragged", "skips_unseen",
-                   "staircase", "key_split", "host", "laws", "tables", "fp8"});
+                   "staircase", "key_split", "host", "power", "laws", "tables", "fp8"});
   kernel_profile kernel;
   kernel.name = node.get<std::string>("name");
   kernel.source = node.get_text("source");
@@ -323,6 +328,7 @@ kernel_profile read_kernel(const config_node& node, flop_rate peak, flop_rate fp
   kernel.staircase = node.get<bool>("staircase", false);
   if (node.has("key_split")) kernel.split = read_split(node.at("key_split"));
   if (node.has("host")) kernel.host = read_call_launches(node.at("host"));
+  if (node.has("power")) kernel.power = read_kernel_power(node.at("power"));
   if (node.has("laws")) kernel.laws = read_laws(node.at("laws"));
   if (node.has("fp8")) kernel.fp8 = read_fp8(node.at("fp8"), fp8_peak);
   const bool needs_tables = kernel.laws.empty() && kernel.fp8.tables.empty();
@@ -430,6 +436,19 @@ matmul_profile read_matmul(const config_node& node) {
   return m;
 }
 
+power_profile read_power(const config_node& node) {
+  node.allow_only({"limit", "idle", "brake", "products", "memory"});
+  const power_profile p{.limit = node.get<watts>("limit"),
+                        .idle = node.get<watts>("idle"),
+                        .brake = node.get<watts>("brake"),
+                        .products = node.get<watts>("products"),
+                        .memory = node.get<watts>("memory")};
+  if (p.idle >= p.limit) node.fail("idle", "expected less than the limit");
+  if (p.memory >= p.limit) node.fail("memory", "expected less than the limit");
+  if (p.brake < p.limit) node.fail("brake", "expected at least the limit");
+  return p;
+}
+
 void read_elementwise(const config_node& node, device_profile& device) {
   std::vector<std::string_view> names;
   for (const auto& [kind, name] : elementwise_names) names.push_back(name);
@@ -437,9 +456,11 @@ void read_elementwise(const config_node& node, device_profile& device) {
   for (const auto& [kind, name] : elementwise_names) {
     if (!node.has(name)) continue;
     const auto one = node.at(name);
-    one.allow_only({"efficiency", "start"});
-    device.elementwise[static_cast<int>(kind)] = {.efficiency = read_share(one, "efficiency", 1),
-                                                  .start = one.get<seconds>("start", {})};
+    one.allow_only({"efficiency", "start", "eager"});
+    device.elementwise[static_cast<int>(kind)] = {
+        .efficiency = read_share(one, "efficiency", 1),
+        .start = one.get<seconds>("start", {}),
+        .eager = one.has("eager") ? read_share(one, "eager", 1) : 0};
   }
 }
 
@@ -515,6 +536,12 @@ byte_count device_profile::beyond_cache(byte_count traffic) const {
   return std::min(traffic, (traffic - cache) * 2);
 }
 
+seconds device_profile::eager_time(elementwise_kind kind, byte_count traffic) const {
+  const auto& rate = elementwise[static_cast<int>(kind)];
+  if (rate.eager == 0) return elementwise_time(elementwise_kind::plain, traffic);
+  return kernel_launch + traffic / (rate.eager * memory_bandwidth);
+}
+
 seconds device_profile::elementwise_time(elementwise_kind kind, byte_count traffic) const {
   const auto& rate = elementwise[static_cast<int>(kind)];
   if (rate.efficiency == 0) return memory_time(traffic);
@@ -574,12 +601,13 @@ device_profile read_device(const config_node& root) {
   constexpr int most_multiprocessors = 1'000'000;
   root.allow_only({"name", "source", "peak", "memory", "multiprocessors", "roofline_efficiency",
                    "kernel_launch", "queues", "communication_slowdown", "idle_start", "uncertainty",
-                   "transports", "kernels", "matmul", "elementwise"});
+                   "transports", "kernels", "matmul", "power", "elementwise"});
   device_profile device;
   device.name = root.get<std::string>("name");
   device.source = root.get_text("source");
   read_peak(root.at("peak"), device);
   if (root.has("matmul")) device.matmul = read_matmul(root.at("matmul"));
+  if (root.has("power")) device.power = read_power(root.at("power"));
   read_memory(root.at("memory"), device);
   if (root.has("elementwise")) read_elementwise(root.at("elementwise"), device);
   device.multiprocessors = root.get_within("multiprocessors", 1, most_multiprocessors);

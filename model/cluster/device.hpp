@@ -108,6 +108,14 @@ struct call_launches {
       request;  ///< and for each request of such a call beyond the first, whose keys lie elsewhere
 };
 
+/// What a kernel's long calls would take at the highest clock, no limit being met; zero: nobody measured it.
+struct kernel_power {
+  watts forward;
+  watts backward;
+
+  bool present() const { return forward > watts() && backward > watts(); }
+};
+
 struct kernel_profile {
   std::string name;
   std::string source;
@@ -122,6 +130,7 @@ struct kernel_profile {
   bool staircase = false;  ///< takes causal masks with different strides on both sides in one call
   key_split split;
   call_launches host;
+  kernel_power power;            ///< its laws then have the highest clock
   std::vector<kernel_law> laws;  ///< a pass that has one is not read from the tables
   std::vector<kernel_table> tables;
   /// Of fp8, which has no laws; empty: a kernel without.
@@ -154,6 +163,17 @@ struct matmul_profile {
   std::string assumed = "no one's measurement";  ///< empty: published or measured
 };
 
+/// What the card's power limit makes of clocks; `power` in files. cost/clocks.hpp has the law.
+struct power_profile {
+  watts limit;     ///< over a tenth of a second; zero: nobody measured what follows
+  watts idle;      ///< at the highest clock
+  watts brake;     ///< that a kernel is never above
+  watts products;  ///< large matrix products at the highest clock, no limit being met
+  watts memory;    ///< operations that the memory bounds
+
+  bool present() const { return limit > watts(); }
+};
+
 /// What a layer does to each element besides products, a kernel each; `elementwise` in files.
 enum class elementwise_kind {
   plain,          ///< all that have no name here
@@ -170,10 +190,13 @@ std::string_view name_of(elementwise_kind);
 elementwise_kind parse_elementwise(
     std::string_view text);  ///< throws std::invalid_argument that lists the names
 
-/// One of them takes  start + bytes that it reads and writes / (efficiency x the memory's bandwidth).
+/// One of them takes  start + bytes that it reads and writes / (efficiency x the memory's bandwidth). An eager step takes
+/// the launch of a kernel + bytes / (eager x the memory's bandwidth).
 struct elementwise_rate {
   double efficiency = 0;  ///< 0: nobody measured it, it is as a memory operation
   seconds start;
+  double eager =
+      0;  ///< efficiency of an eager framework's steps, each a kernel; 0: nobody measured it
 };
 
 /// What a message takes beyond its latency and its bytes at their rate, as pipelines fill and protocols change with the
@@ -306,6 +329,7 @@ struct device_profile {
   flop_rate peak_fp32;
   flop_rate peak_fp8;  ///< zero: no such products
   matmul_profile matmul;
+  power_profile power;
   byte_count memory;
   bandwidth memory_bandwidth;
   double memory_efficiency = 1;  ///< share of it that merge, convert and accumulate reach
@@ -341,6 +365,8 @@ struct device_profile {
   byte_count beyond_cache(byte_count traffic) const;
   /// Of an elementwise operation of a layer.
   seconds elementwise_time(elementwise_kind, byte_count traffic) const;
+  /// Of one of its steps, where each is a kernel.
+  seconds eager_time(elementwise_kind, byte_count traffic) const;
   /// The same of one that computes delta.
   seconds delta_time(byte_count traffic) const;
   /// Factor on the time of a kernel while communication over such links runs beside it.
@@ -372,7 +398,8 @@ void require_peak(const device_profile&, data_type);
 ///   source: where the numbers are from
 ///   peak: {half: 989 TFLOP/s, fp32: 67 TFLOP/s, fp8: 1979 TFLOP/s}
 ///   matmul: {half: 0.8, fp8: 0.7, tile: [128, 256], depth: 256, boost: 1.1, boost_time: 30 ms, assumed: what nobody measured}
-///   elementwise: {norm: {efficiency: 0.7, start: 3 us}, gate: {efficiency: 0.8}}
+///   power: {limit: 700 W, idle: 130 W, brake: 1000 W, products: 1500 W, memory: 500 W}
+///   elementwise: {norm: {efficiency: 0.7, start: 3 us, eager: 0.5}, gate: {efficiency: 0.8}}
 ///   memory: {capacity: 80 GiB, bandwidth: 3.35 TB/s, efficiency: 0.9}
 ///   multiprocessors: 132
 ///   roofline_efficiency: 0.6
@@ -398,6 +425,7 @@ void require_peak(const device_profile&, data_type);
 ///     staircase: false
 ///     key_split: {efficiency: 0.9, rows: 64, least: 128, filling: 0.5, combine: 2 us, uncertainty: 0.2, assumed: nobody measured it}
 ///     host: {forward: 6 us, backward: 16 us, few_rows: 10 us, request: 1 us}
+///     power: {forward: 800 W, backward: 700 W}
 ///     laws:
 ///     - {pass: forward, head_dim: 128, mask: causal, tile: 128, step: 128, slots: 1, grouped: false, start: 3 us, block: 3 us, token: 12.6 ns,
 ///        row: 0 ns, uneven: 0.5, ahead: true, diagonal: 0.5}

@@ -21,6 +21,10 @@ constexpr elementwise_cost plain_gradient{elementwise_kind::plain, 3 * half_byte
 constexpr elementwise_cost to_fp8{elementwise_kind::plain, half_bytes + 2, half_bytes + 2};
 constexpr elementwise_cost of_logits{elementwise_kind::plain, 10, 18, 4};
 
+bool is_norm(elementwise_kind kind) {
+  return kind == elementwise_kind::norm || kind == elementwise_kind::norm_gradient;
+}
+
 elementwise_kind activation(const transformer& m) {
   return m.gated ? elementwise_kind::gate : elementwise_kind::plain;
 }
@@ -59,11 +63,13 @@ class operation_list {
 
   void elementwise(std::string_view name, double elements, const elementwise_cost& cost) {
     if (elements <= 0) return;
+    const bool fused = s_.fused || (s_.fused_norms && is_norm(cost.kind));
     list_.push_back({.name = name,
                      .work = layer_work::elementwise,
-                     .traffic = elements * (s_.fused ? cost.fused : cost.eager),
-                     .kernels = s_.fused ? 1 : cost.eager_kernels,
-                     .kind = s_.fused ? cost.kind : elementwise_kind::plain});
+                     .traffic = elements * (fused ? cost.fused : cost.eager),
+                     .kernels = fused ? 1 : cost.eager_kernels,
+                     .kind = cost.kind,
+                     .eager = !fused});
   }
 
   void product(std::string_view name, double rows, double cols, double inner, double count = 1,

@@ -55,6 +55,8 @@ struct layer_setting {
   bool overlaps_tensor =
       false;          ///< collectives of tensor ranks run in pieces beside the products around them
   bool fused = true;  ///< elementwise kernels
+  bool fused_norms =
+      false;  ///< where others are not, as PyTorch's own norm (torch.nn.RMSNorm) has it
   bool adds_gradients =
       true;                ///< weights' gradients are added up in fp32; else written once in bf16
   double expert_skew = 1;  ///< tokens of the busiest expert rank over the mean
@@ -73,6 +75,7 @@ struct layer_operation {
   double traffic = 0;  ///< bytes read and written
   int kernels = 1;     ///< that move them
   elementwise_kind kind = elementwise_kind::plain;
+  bool eager = false;                   ///< its kernels are an eager framework's steps
   pass_kind pass = pass_kind::forward;  ///< attention's
   collective_kind moves = collective_kind::all_gather;
   rank_group over = rank_group::tensor;

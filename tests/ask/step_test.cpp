@@ -179,13 +179,50 @@ TEST(step, degrees_must_fit) {
                "such as 2");
 }
 
-/// A quarter faster for a second, which is longer than the layer: its attention, measured with pauses, has that in its table.
-TEST(layer_of, by_itself_runs_above_the_clocks_that_steps_settle_at) {
-  auto c = read_cluster("dgx-h200", {.nodes = 1});
+step_question one_of_llama3() {
   step_question q;
   q.model = "llama3-8b";
   set(q, "ranks", "1");
   set(q, "seq", "8192");
+  return q;
+}
+
+TEST(layer_of, shares_a_clock_under_the_power_limit) {
+  auto c = read_cluster("dgx-h200", {.nodes = 1});
+  const auto t = read_transformer("llama3-8b");
+  const auto layer = [&](const char* kernel) {
+    auto q = one_of_llama3();
+    set(q, "kernel", kernel);
+    known_parts known(c);
+    const auto a = layer_of(q, c, t, known);
+    return a.forward + a.backward;
+  };
+  const auto products = static_cast<std::size_t>(step_part::products),
+             attention = static_cast<std::size_t>(step_part::attention);
+  const auto fa2 = layer("fa2-torch"), cudnn = layer("cudnn-9.19"), fa3 = layer("fa3");
+  c.device.power = {};
+  c.device.matmul.boost = 1;
+  const auto highest = layer("cudnn-9.19");
+  EXPECT_EQ(fa3[products], highest[products]);  // nobody measured its power
+  EXPECT_LT(cudnn[products], 0.99 * highest[products]);
+  EXPECT_LT(fa2[products], 0.98 * cudnn[products]);  // takes less power
+  EXPECT_GT(cudnn[attention], 1.1 * highest[attention]);
+}
+
+TEST(step, bound_is_below_what_products_take_at_the_highest_clock) {
+  const auto c = read_cluster("dgx-h200", {.nodes = 1});
+  auto q = one_of_llama3();
+  set(q, "kernel", "fa2-torch");
+  set(q, "seq", "65536");  // attention takes most, and less power
+  const auto t = read_transformer(q.model);
+  EXPECT_LT(bound_of(q, c, t).time, answer(q, c).time.value());
+}
+
+/// A quarter faster for a second, which is longer than the layer: its attention, measured with pauses, has that in its table.
+TEST(layer_of, by_itself_runs_above_the_clocks_that_steps_settle_at) {
+  auto c = read_cluster("dgx-h200", {.nodes = 1});
+  c.device.power = {};
+  auto q = one_of_llama3();
   set(q, "kernel", "attnsim-cuda");
   const auto t = read_transformer(q.model);
   const auto by = [&](double boost, layer_runner runner) {

@@ -558,12 +558,18 @@ TEST(device_file, is_read_as_it_was_written) {
   nvlink.shared_efficiency = 0.75;
   nvlink.collective_shared_efficiency = 0.7;
   nvlink.run_ahead = byte_count(4 << 20);
+  written.power = {watts(700), watts(132), watts(1030), watts(1650), watts(515)};
+  written.kernels.at(0).power = {watts(785), watts(710)};
+  written.elementwise[0] = {.efficiency = 0.5, .start = seconds(2e-6), .eager = 0.25};
   auto pair = nvlink;
   pair.collective_efficiency = 0.55;
   pair.all_reduce_ramp = message_ramp({{1024, seconds(1e-6)}, {65536, seconds(3e-6)}});
   nvlink.pair = std::make_shared<const transport_profile>(pair);
   const auto read = device(to_yaml(written, {"a note"}));
   EXPECT_EQ(read.memory, written.memory);
+  EXPECT_EQ(read.power.products, watts(1650));
+  EXPECT_EQ(read.kernels.at(0).power.backward, watts(710));
+  EXPECT_EQ(read.elementwise[0].eager, 0.25);
   const auto& ramp = read.transport(link_kind::nvlink).collective_ramp;
   ASSERT_EQ(ramp.points().size(), 2u);
   EXPECT_EQ(ramp.points()[1].bytes, 262144);

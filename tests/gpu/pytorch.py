@@ -2,6 +2,7 @@
 """Measures PyTorch on the GPUs that profiles are fitted on: its FlashAttention-2 kernels, the host's time for a call.
 
     tests/gpu/launch 2 tests/gpu/pytorch.py RESULTS [--seconds N] [--layers FILE] [--no-kernels]
+    python3 tests/gpu/pytorch.py RESULTS --shapes FILE
 
 Writes RESULTS/fit_pytorch.json and held_out_pytorch.json (kernel points, schema attnsim.measurements.2, for
 `attnsim calibrate` and `compare`), RESULTS/calls_pytorch.json: seconds of the host for each call that an eager
@@ -9,7 +10,8 @@ context-parallel layer makes, seconds of large calls, and of whole layers, each 
 and RESULTS/host.yaml, a host profile of the calls' medians. All are gone through in turn, again and again, as the host's speed
 wanders: `gauge` has the seconds of a loop of Python beside each. A call is timed in the order in which layers make them: in a row
 of the same it takes half as long, in any order up to twice. One rank measures kernels; host times of transfers need two.
-FILE: layers to run in place of those below, a list of (tokens, heads) of a rank.
+FILE: layers to run in place of those below, a list of (tokens, heads) of a rank; with --shapes kernels in place of those below, lists by
+name of (rows, columns, mask, heads, K/V heads, head dimension), each written to RESULTS/NAME_pytorch.json.
 """
 import argparse
 import datetime
@@ -357,6 +359,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=30, help="of calls and layers")
     parser.add_argument("--layers")
     parser.add_argument("--no-kernels", action="store_true")
+    parser.add_argument("--shapes")
     asked = parser.parse_args()
     results = asked.results
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -373,7 +376,10 @@ def main():
             write(f"{results}/host.yaml", host_profile(seconds, about))
         dist.destroy_process_group()
     if rank == 0 and not asked.no_kernels:
-        for name, shapes in (("fit", fit_shapes()), ("held_out", check_shapes())):
+        named = {"fit": fit_shapes(), "held_out": check_shapes()}
+        if asked.shapes:
+            named = {name: [tuple(shape) for shape in shapes] for name, shapes in json.load(open(asked.shapes)).items()}
+        for name, shapes in named.items():
             content = {"schema": "attnsim.measurements.2", "environment": environment(), "points": measure_kernels(shapes)}
             write(f"{results}/{name}_pytorch.json", json.dumps(content))
 

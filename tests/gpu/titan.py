@@ -64,7 +64,7 @@ def cases_of_two():
     others = [Case(2, 32768, True, rotate="alltoall"), Case(1, 32768, True, flash=False), Case(2, 32768, False, rotate="alltoall"),
               Case(2, 32768, False, balance=False), Case(1, 32768, False, flash=False)]
     short = [Case(ranks, tokens, True) for tokens in (8192, 16384) for ranks in (1, 2)]
-    short += [Case(ranks, 8192, False) for ranks in (1, 2)]
+    short += [Case(ranks, 8192, False) for ranks in (1, 2)] + [Case(1, tokens, True, flash=False) for tokens in (8192, 16384)]
     kept = [Case(1, 8192, compiled, "selective", batch=2) for compiled in (True, False)]
     return long + others + short + kept
 

@@ -210,6 +210,26 @@ TEST(read_device, kernel_laws) {
                "d.yaml:6: kernels[0].tables: missing");
 }
 
+TEST(read_device, powers) {
+  const auto read_power = [](const std::string& idle, const std::string& brake) {
+    return read(
+        required + "power: {limit: 700 W, idle: " + idle + ", brake: " + brake +
+        ", products: 1.6 kW, memory: 500 W}\nkernels:\n- name: a\n  power: {forward: 800 W, "
+        "backward: 710 W}\n  laws:\n  - {pass: forward, head_dim: 64, mask: full, tile: 128, "
+        "block: 4 us, "
+        "token: 12 ns}\n");
+  };
+  const auto device = read_power("130 W", "1000 W");
+  EXPECT_TRUE(device.power.present());
+  EXPECT_EQ(device.power.products, watts(1600));
+  EXPECT_EQ(device.kernels.at(0).power.backward, watts(710));
+  EXPECT_FALSE(read(required).power.present());
+  EXPECT_ERROR(read_power("700 W", "1000 W"), input_error,
+               "d.yaml:5: power.idle: '700 W': expected less than the limit");
+  EXPECT_ERROR(read_power("130 W", "600 W"), input_error,
+               "d.yaml:5: power.brake: '600 W': expected at least the limit");
+}
+
 TEST(read_device, kernel_laws_of_two_tiles) {
   const std::string law = "  - {pass: forward, head_dim: 64, mask: full, ",
                     head = required + "kernels:\n- name: a\n  laws:\n";
@@ -362,10 +382,12 @@ TEST(read_device, elementwise_operations) {
             elementwise,
         "d.yaml"));
   };
-  const auto d = read("elementwise: {norm: {efficiency: 0.25, start: 3 us}}\n");
+  const auto d = read("elementwise: {norm: {efficiency: 0.25, start: 3 us, eager: 0.125}}\n");
   const byte_count megabyte(1'000'000);
   EXPECT_DOUBLE_EQ(d.elementwise_time(elementwise_kind::norm, megabyte).value(), 4e-6);
   EXPECT_DOUBLE_EQ(d.elementwise_time(elementwise_kind::gate, megabyte).value(), 1.5e-6);
+  EXPECT_DOUBLE_EQ(d.eager_time(elementwise_kind::norm, megabyte).value(), 3e-6);
+  EXPECT_DOUBLE_EQ(d.eager_time(elementwise_kind::gate, megabyte).value(), 1.5e-6);
   EXPECT_ERROR(read("elementwise: {norms: {efficiency: 1}}\n"), input_error,
                "d.yaml:6: elementwise.norms: unknown key; expected one of: plain, norm, "
                "norm_gradient, rotation, gate, gate_gradient, cast; did you mean norm?");
@@ -380,7 +402,7 @@ TEST(read_device, refuses_bad_values) {
       read(required + "speed: 1\n"), input_error,
       "d.yaml:5: speed: unknown key; expected one of: name, source, peak, memory, multiprocessors, "
       "roofline_efficiency, kernel_launch, queues, communication_slowdown, idle_start, "
-      "uncertainty, transports, kernels, matmul, elementwise");
+      "uncertainty, transports, kernels, matmul, power, elementwise");
   EXPECT_ERROR(read(required + "roofline_efficiency: 1.5\n"), input_error,
                "d.yaml:5: roofline_efficiency: '1.5': expected a share above 0 and at most 1");
   EXPECT_ERROR(read(required + "communication_slowdown: 0.5\n"), input_error,

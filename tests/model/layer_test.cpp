@@ -126,6 +126,12 @@ TEST(layer, norms_of_an_eager_framework_move_more) {
   EXPECT_EQ(forward_operations(llama2()).front().traffic, 8.0 * 4096 * 4096);
   EXPECT_EQ(forward_operations(eager).front().traffic, 36.0 * 4096 * 4096);
   EXPECT_EQ(forward_operations(eager).front().kernels, 8);
+  EXPECT_EQ(forward_operations(eager).front().kind, elementwise_kind::norm);
+  EXPECT_TRUE(forward_operations(eager).front().eager);
+  eager.fused_norms = true;
+  EXPECT_EQ(forward_operations(eager).front().traffic, 8.0 * 4096 * 4096);
+  EXPECT_FALSE(forward_operations(eager).front().eager);
+  EXPECT_TRUE(forward_operations(eager)[2].eager);  // its rotation
 }
 
 TEST(layer, keeps_what_backward_reads) {

@@ -18,6 +18,7 @@ TEST(units, parse_to_si) {
   EXPECT_DOUBLE_EQ(parse<bandwidth>("50 GB/s").value(), 50e9);
   EXPECT_DOUBLE_EQ(parse<bandwidth>("1 GiB/s").value(), 1073741824.0);
   EXPECT_DOUBLE_EQ(parse<flop_rate>("989.4 TFLOP/s").value(), 989.4e12);
+  EXPECT_DOUBLE_EQ(parse<watts>("0.7 kW").value(), 700);
 }
 
 TEST(units, refuse_other_dimensions_and_nonsense) {
@@ -31,6 +32,8 @@ TEST(units, refuse_other_dimensions_and_nonsense) {
                "expected a size with its unit, such as '64 GiB'");
   EXPECT_ERROR(parse<byte_count>("1e30 TiB"), std::invalid_argument,
                "expected a size with its unit, such as '64 GiB'");
+  EXPECT_ERROR(parse<watts>("700"), std::invalid_argument,
+               "expected a power with its unit, such as '700 W'");
   EXPECT_ERROR(parse<flop_rate>(""), std::invalid_argument,
                "expected a rate with its unit, such as '989 TFLOP/s'");
 }
@@ -42,6 +45,7 @@ TEST(units, print_four_digits_with_unit) {
   EXPECT_EQ(to_string(byte_count(64ll << 30)), "64.00 GiB");
   EXPECT_EQ(to_string(bandwidth(50e9)), "50.00 GB/s");
   EXPECT_EQ(to_string(flop_rate(989.4e12)), "989.4 TFLOP/s");
+  EXPECT_EQ(to_string(watts(700)), "700.0 W");
 }
 
 TEST(units, printed_values_parse_back) {
