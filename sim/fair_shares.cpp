@@ -149,8 +149,9 @@ void fair_shares::settle_alone(bundle_id id) {
 
 void fair_shares::crossing_list::fit() {
   other_links.resize(row(crossings.size()));
-  weights.resize(weighted ? crossings.size() : 0);
-  other_weights.resize(weighted ? row(crossings.size()) : 0);
+  if (!weighted) return;
+  weights.resize(crossings.size());
+  other_weights.resize(row(crossings.size()));
 }
 
 // Leaves the new rows to update_weights().
