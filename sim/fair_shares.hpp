@@ -43,7 +43,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/index_heap.hpp"
+#include "sim/lazy_heap.hpp"
 #include "sim/link_use.hpp"
 
 namespace attnsim {
@@ -91,7 +91,7 @@ class fair_shares {
   /// The sum of weight * rate over all flows on the link in bytes/s.
   double load(link_id link) const;
   /// The link that determines the bundle's rate, level(owner); `none` for a bundle without flows.
-  link_id owner(bundle_id bundle) const { return bundles_[bundle].owner; }
+  link_id owner(bundle_id bundle) const { return owners_[bundle].link; }
   std::uint32_t owned(link_id link) const { return lists_[link].owned; }
   bundle_id owned(link_id link, std::uint32_t i) const { return lists_[link].crossings[i].bundle; }
 
@@ -101,8 +101,7 @@ class fair_shares {
  private:
   struct hop {
     link_id link;
-    std::uint32_t slot;  // where the link lists this bundle
-    double weight;       // of all flows of the bundle, times the link's scale
+    double weight;  // of all flows of the bundle, times the link's scale
   };
   struct bundle_state {
     std::uint32_t first_hop;
@@ -110,11 +109,15 @@ class fair_shares {
     std::uint32_t path_hops;  // without the private link of the limit
     std::uint32_t flows = 0;
     std::uint32_t flows_before = 0;  // at the last solve
-    link_id owner = none;
     bool touched = false;
+  };
+  struct ownership {
+    link_id link = none;
+    std::uint32_t hop = 0;
   };
   struct link_state {
     std::int64_t room;       // capacity not taken by settled bundles of other owners, times scale
+    double scale;            // a power of two: capacity * scale is in [2^61, 2^62)
     double free_weight = 0;  // of the released bundles, times scale
     std::uint32_t free = 0;  // how many of them
     bool in_region = false;
@@ -123,24 +126,27 @@ class fair_shares {
   // so that it walks through memory once: its weight here, and `width` other links of its path with
   // its weights there, padded with nowhere_. All weights are times the scale of their link. Paths
   // of more than longest_row other links (collectives) have empty rows: see their hops.
+  //
+  // Most lists of large networks need no weights, and a quarter of the memory: single flows, paths
+  // of one length and links of like capacity, so that all weights are the scale of this link.
   struct crossing_list {
     struct crossing {
       bundle_id bundle;
       std::uint32_t hop;  // the one on this link
     };
+    std::vector<link_id> other_links;
+    std::uint32_t width = 0;
+    std::uint32_t owned = 0;
+    std::uint32_t long_paths = 0;
+    bool weighted = false;
+    double owned_weight = 0;
+    double fastest_other = 0;  // at least the rates of bundles of other owners, while owned > 0
     std::vector<crossing> crossings;
     std::vector<double> weights;
-    std::vector<link_id> other_links;
     std::vector<double> other_weights;
-    std::uint32_t width = 0;
-    std::uint32_t long_paths = 0;
-    std::uint32_t owned = 0;
-    double owned_weight = 0;
 
     std::size_t row(std::size_t slot) const { return slot * width; }
-    void widen(std::uint32_t new_width, link_id padding);
-    void push(const crossing& last);
-    void pop();
+    void fit();  // makes room for the rows of all crossings
   };
 
   static constexpr std::uint32_t longest_row = 8;
@@ -148,21 +154,22 @@ class fair_shares {
   void add_link(double capacity);
   static std::uint32_t other_links(const bundle_state& b) { return b.end_hop - b.first_hop - 1; }
   static bool is_long(const bundle_state& b) { return other_links(b) > longest_row; }
+  static std::uint32_t row_width(const bundle_state& b) { return is_long(b) ? 0 : other_links(b); }
   std::span<hop> hops(const bundle_state& b) {
     return {hops_.data() + b.first_hop, hops_.data() + b.end_hop};
   }
   std::span<const hop> hops(const bundle_state& b) const {
     return {hops_.data() + b.first_hop, hops_.data() + b.end_hop};
   }
-  hop& hop_over(link_id link, const bundle_state& b);
   double share(link_id link) const;
 
   void attach(bundle_id id);
   void detach(bundle_id id);
-  void own(bundle_id id, link_id link);
+  void own(link_id link, std::uint32_t slot);
   void disown(bundle_id id);
   void exchange(link_id link, std::uint32_t slot, std::uint32_t other);
-  void write_rows(bundle_id id);
+  void write_weighted(link_id link);
+  void write_row(std::uint32_t here, const bundle_state& b);
   void update_weights(bundle_id id);
 
   void keep_changed();
@@ -173,13 +180,13 @@ class fair_shares {
   void count_released(bundle_id id, int sign);
   void join(link_id link);
   void release_owned();
-  void release(link_id link, double weight, double level);
-  void occupy(link_id link, double weight, double level);
   template <typename Action>
-  void for_owned_long_paths(link_id owner, Action action);
+  void for_owned_elsewhere(link_id owner, double level, Action action);
   void fill();
   void enqueue_open();
-  bool overtaken(link_id link, double level);
+  bool overtaken(link_id link, double level, double floor);
+  template <std::uint32_t known_width = 0>
+  double look_for_faster(link_id link, double limit);
   void settle(link_id link, double level);
   void close_region();
 
@@ -188,19 +195,21 @@ class fair_shares {
   std::vector<double> levels_before_;  // of links in the region
   std::vector<link_state> links_;
   std::vector<std::int64_t> capacities_;  // times scale
-  std::vector<double> scales_;            // powers of two: capacity * scale is in [2^61, 2^62)
   std::vector<crossing_list> lists_;
   std::vector<bundle_state> bundles_;
   std::vector<hop> hops_;
-  std::vector<link_use> uses_;  // of hops_, for one flow
+  // Apart from the above, as most bundles that an event touches only change their owner.
+  std::vector<ownership> owners_;     // of bundles
+  std::vector<std::uint32_t> slots_;  // of hops: where their link lists the bundle
+  std::vector<link_use> uses_;        // of hops_, for one flow
 
   std::vector<bundle_id> touched_;
   std::vector<change> changed_;  // bundles alone first, then the region
   std::size_t region_begin_ = 0;
   std::uint32_t unsettled_ = 0;  // released bundles
   std::size_t released_ = 0;     // the links before have released their bundles
-  index_heap<double> shares_;
-  std::vector<bundle_id> taken_over_;
+  lazy_heap shares_;
+  std::vector<std::uint32_t> taken_over_;  // slots
   std::vector<move> moved_;
 };
 

@@ -106,6 +106,53 @@ TEST(fair_shares, returns_to_exactly_nothing) {
   }
 }
 
+TEST(fair_shares, lists_take_on_weights_and_other_lengths) {
+  // Links 0 (12), 1 (100), 2 (100), 3 (100). Single flows of two links: 12 / 2 each.
+  system s(std::vector<double>{12, 100, 100, 100});
+  const bundle_id a = s.add({{0}, {1}}, 1);
+  const bundle_id b = s.add({{0}, {2}}, 1);
+  s.solve();
+  EXPECT_EQ(s.rate(a), 6);
+
+  s.set_flows(a, 2);  // 12 / 3
+  s.solve();
+  EXPECT_EQ(s.rate(a), 4);
+  EXPECT_EQ(s.load(1), 8);
+
+  const bundle_id c = s.add({{0, 0.5}, {2, 2}, {3}}, 2);  // 12 / (2 + 1 + 2 * 0.5)
+  const bundle_id d = s.add({{0}}, 1, 1);                 // 1 at most: (12 - 1) / 4
+  s.solve();
+  EXPECT_EQ(s.rate(c), 2.75);
+  EXPECT_EQ(s.rate(d), 1);
+  EXPECT_EQ(s.load(0), 12);
+  EXPECT_EQ(s.load(1), 5.5);
+  EXPECT_EQ(s.load(2), 2.75 + 2 * 2 * 2.75);
+  EXPECT_EQ(s.load(3), 5.5);
+
+  for (const bundle_id id : {a, c, d}) s.set_flows(id, 0);
+  s.solve();
+  EXPECT_EQ(s.rate(b), 12);
+}
+
+TEST(fair_shares, a_falling_level_finds_a_bundle_that_was_slower_than_it) {
+  // Link 0 (10): a and b; link 1 (4): a. So a = 4, b = 6. With two flows like b link 0 holds all
+  // back at 10 / 3 < 4. With one again all is as before.
+  system s(std::vector<double>{10, 4});
+  const bundle_id a = s.add({{0}, {1}}, 1);
+  const bundle_id b = s.add({{0}}, 1);
+  s.solve();
+  EXPECT_EQ(s.rate(a), 4);
+  EXPECT_EQ(s.rate(b), 6);
+  s.set_flows(b, 2);  // 10 / 3 < 4
+  s.solve();
+  EXPECT_DOUBLE_EQ(s.rate(a), 10.0 / 3);
+  EXPECT_DOUBLE_EQ(s.rate(b), 10.0 / 3);
+  s.set_flows(b, 1);
+  s.solve();
+  EXPECT_EQ(s.rate(a), 4);
+  EXPECT_EQ(s.rate(b), 6);
+}
+
 TEST(fair_shares, equal_flows_have_bit_equal_rates) {
   // All to all on a star of 101 hosts without the pairs i -> i + 7: unequal, but symmetric in pairs
   // of links.
