@@ -22,6 +22,8 @@ class kernel_run {
 
   bool running() const { return running_; }
   picoseconds end() const { return later(since_, to_picoseconds(remaining_ * slowdown_)); }
+  /// It does not end before this, whatever runs beside it: as at full speed from now on, less what is rounded.
+  picoseconds least_end() const { return later(since_, to_picoseconds(remaining_)) - 2; }
   std::uint32_t operation() const { return operation_; }
   /// When communication that becomes ready now finds free multiprocessors: at once if it becomes ready together with the
   /// kernel and `goes_first`, else when the part in progress ends (tests/gpu: launch order, measured).

@@ -58,8 +58,8 @@ struct rank_rules {
   const stream_programs& programs;
   std::vector<std::uint32_t>
       waits;  ///< operations at whose end the host goes on, in the program's order
+  std::uint32_t streams = static_cast<std::uint32_t>(programs.streams.size());
 
-  std::uint32_t streams() const { return static_cast<std::uint32_t>(programs.streams.size()); }
   const lane& lane_of(const stream_operation& op) const {
     return programs.lanes[static_cast<std::size_t>(op.lane)];
   }
@@ -78,19 +78,28 @@ class rank_run {
   /// Starts what can start, in launch order: of two operations that become ready together the first launched gets the device
   /// first.
   void start_ready() {
-    while (true) {
+    int ready = 0;
+    do {
       const stream_operation* first = nullptr;
       std::uint32_t stream = 0;
-      for (std::uint32_t s = 0; s < rules_.streams(); ++s) {
+      ready = 0;
+      for (std::uint32_t s = 0; s < rules_.streams; ++s) {
         const auto* candidate = next_ready(s);
-        if (candidate && (!first || candidate->operation < first->operation)) {
+        if (!candidate) continue;
+        ++ready;
+        if (!first || candidate->operation < first->operation) {
           first = candidate;
           stream = s;
         }
       }
-      if (!first) return;
-      start(stream, *first);
-    }
+      has_finished_ = false;
+      if (first) start(stream, *first);
+    } while (ready > 1 || has_finished_);
+  }
+
+  /// The same of a rank on which all that was ready had been started before this: only the end of an operation makes others ready.
+  void start_made_ready() {
+    if (has_finished_) start_ready();
   }
 
   /// A stream's local operation ends, it is launched, or there is room for its communication.
@@ -123,7 +132,7 @@ class rank_run {
     if (stream.busy || stream.completed == program.size()) return nullptr;
     const auto& op = program[stream.completed];
     if (waits_before(op)) return nullptr;
-    for (std::uint32_t other = 0; other < rules_.streams(); ++other) {
+    for (std::uint32_t other = 0; other < rules_.streams; ++other) {
       if (state_.streams[other].completed < op.needs[other]) return nullptr;
     }
     return rules_.programs.queues > 0 && queues_behind_another(s, op) ? nullptr : &op;
@@ -132,7 +141,7 @@ class rank_run {
   /// One that was launched before it into the same hardware queue has not ended.
   bool queues_behind_another(std::uint32_t s, const stream_operation& op) const {
     const auto queues = rules_.programs.queues;
-    for (std::uint32_t other = s % queues; other < rules_.streams(); other += queues) {
+    for (std::uint32_t other = s % queues; other < rules_.streams; other += queues) {
       const auto& program = rules_.programs.streams[other];
       const auto completed = state_.streams[other].completed;
       if (completed < program.size() && program[completed].operation < op.operation) return true;
@@ -252,12 +261,14 @@ class rank_run {
     state_.end = now;
     stream.busy = false;
     ++stream.completed;
+    has_finished_ = true;
   }
 
   const rank_rules& rules_;
   const launch_list& launched_;
   rank_state& state_;
   Surroundings& around_;
+  bool has_finished_ = false;  ///< an operation, since it was last seen what is ready
 };
 
 }  // namespace attnsim

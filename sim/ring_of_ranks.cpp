@@ -30,10 +30,13 @@ bool follows(picoseconds time, picoseconds other, picoseconds by) {
 struct arrival {
   std::uint32_t count = 0;  ///< of its arrivals on the lane
   picoseconds time = 0;
+  picoseconds next = 0;  ///< it does not arrive again before
   double bytes = 0;
   bool sends = false, receives = false;  ///< the flow has not ended
 
   bool open() const { return sends || receives; }
+  /// When, or before when not, it arrives for the flow after so many.
+  picoseconds after(std::uint32_t flows) const { return count > flows ? time : next; }
 };
 
 /// How many there are of what each rank has most_streams and most_lanes of.
@@ -46,12 +49,9 @@ struct ring_rank {
   std::array<picoseconds, most_streams> due{};  ///< by stream: what it waits for
   std::array<arrival, most_lanes> arrivals{};   ///< by lane
   picoseconds now = 0;
-  picoseconds quiet = 0;  ///< it arrives nowhere else before
 
   void delay(picoseconds by);
   bool follows(const ring_rank& other, picoseconds by, const in_use&) const;
-  /// The same of what its neighbours see of it.
-  bool seems_to_follow(const ring_rank& other, picoseconds by, const in_use&) const;
 };
 
 /// The flows of one pattern from a rank to its neighbour.
@@ -63,6 +63,8 @@ struct ring_link {
     picoseconds not_before = never;  ///< the next end
     double bytes = 0;
     bool moves = false;
+
+    bool begins() const { return moves || begin != never; }  ///< and has not ended
   };
 
   private_route route{1};
@@ -77,9 +79,11 @@ void ring_rank::delay(picoseconds by) {
   state.kernel.delay(by);
   state.end += by;
   for (auto& t : due) t = moved_by(t, by);
-  for (auto& a : arrivals) a.time += by;
+  for (auto& a : arrivals) {
+    a.time += by;
+    a.next = moved_by(a.next, by);
+  }
   now += by;
-  quiet = moved_by(quiet, by);
 }
 
 bool ring_rank::follows(const ring_rank& other, picoseconds by, const in_use& n) const {
@@ -91,18 +95,14 @@ bool ring_rank::follows(const ring_rank& other, picoseconds by, const in_use& n)
     if (a.busy && a.started != b.started + by) return false;
     if (!attnsim::follows(due[s], other.due[s], by)) return false;
   }
-  return seems_to_follow(other, by, n) && state.communicating == other.state.communicating &&
-         state.kernel.follows(other.state.kernel, by);
-}
-
-bool ring_rank::seems_to_follow(const ring_rank& other, picoseconds by, const in_use& n) const {
-  if (!attnsim::follows(quiet, other.quiet, by)) return false;
   for (std::size_t l = 0; l < n.lanes; ++l) {
     const auto &a = arrivals[l], &b = other.arrivals[l];
+    if (!attnsim::follows(a.next, b.next, by)) return false;
     if (a.count != b.count || a.sends != b.sends || a.receives != b.receives) return false;
     if (a.open() && (a.time != b.time + by || a.bytes != b.bytes)) return false;
   }
-  return true;
+  return state.communicating == other.state.communicating &&
+         state.kernel.follows(other.state.kernel, by);
 }
 
 void ring_link::delay(picoseconds by) {
@@ -280,6 +280,9 @@ class ring_run {
       auto& least = lookaheads_.emplace_back();
       for (const auto& hop : of_pattern) least.push_back(lookahead_of(hop));
     }
+    lanes_of_.resize(ring_.hops.size());
+    for (std::size_t l = 0; l < in_use_.lanes; ++l)
+      lanes_of_[static_cast<std::size_t>(programs_.lanes[l].pattern)].push_back(l);
     for (const auto& op : programs_.streams.front()) {
       const bool varies = op.kernel && !i.same_on_all_ranks();
       changes_.push_back(varies ? variant_changes(i, op.operation) : std::vector<int>());
@@ -307,8 +310,8 @@ class ring_run {
       progressed_ = false;
       raise_ceiling();
       split();
-      each_row([&](row_place p) { move_links(p); });
-      each_row([&](row_place p) { move_ranks(p); });
+      each_row([&](row_place p) { move_links(view(p)); });
+      each_row([&](row_place p) { move_ranks(view(p)); });
       if (!progressed_) return false;
       join();
       if (options_.progress) options_.progress(done_, wanted_);
@@ -421,8 +424,8 @@ class ring_run {
     each_row([&](row_place p) {
       const auto& row = row_at(p);
       cuts_.push_back(row.count == 1 ? cut_ends(false, false)
-                                     : ends_to_cut(row, row, row.stride, before_row(p),
-                                                   after_row(p), row.last() + row.stride));
+                                     : ends_to_cut(row, row, row.last(), row.stride, before_row(p),
+                                                   after_row(p)));
     });
     std::size_t first = 0;
     for (auto& block : blocks_) {
@@ -437,39 +440,65 @@ class ring_run {
     cut(blocks_, [&](std::size_t b) { return changed_blocks(blocks_[b]); });
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       const auto& block = blocks_[b];
+      const auto& back = block.rows.back();
       cuts_.push_back(block.count == 1
                           ? cut_ends(false, false)
-                          : ends_to_cut(block.rows.back(), block.rows.front(),
-                                        block.stride - block.rows.back().last(), before_block(b),
-                                        after_block(b), block.last() + block.stride));
+                          : ends_to_cut(block.rows.front(), back, block.last() + back.last(),
+                                        block.stride - back.last(), before_block(b),
+                                        after_block(b)));
     }
     cut(blocks_, [&](std::size_t b) { return without_ends(blocks_[b], cuts_[b]); });
     cuts_.clear();
   }
 
-  /// Where the cell before is not that of the row `last`, `earlier` than its first, or the cell after not that of `first`,
-  /// `later` than its first.
-  cut_ends ends_to_cut(const row_of_cells& last, const row_of_cells& first, picoseconds earlier,
-                       const neighbour& before, const neighbour& after, picoseconds later) const {
-    return {!sends_alike(before, last, static_cast<std::size_t>(ring_.period - 1), -earlier, +1),
-            !sends_alike(after, first, 0, later, -1)};
+  /// The ends that see another cell beyond them than those inside do: inside, the row `first` comes so much `later` than `last`.
+  /// The last cell is so much `further` on than the first of its row.
+  cut_ends ends_to_cut(const row_of_cells& first, const row_of_cells& last, picoseconds further,
+                       picoseconds later, const neighbour& before, const neighbour& after) const {
+    const auto ends = [&](const row_of_cells& own, const neighbour& beyond, const neighbour& inside,
+                          int outward) { return !is_alike(own, beyond, inside, outward); };
+    return {ends(first, before, {&last, last.first, -later}, -1),
+            ends(last, {after.row, after.number, after.by - further}, {&first, first.first, later},
+                 +1)};
   }
 
-  /// Whether the rank at a place of a neighbouring cell, and what it sends in a direction, are those of a row `by` later.
-  bool sends_alike(const neighbour& c, const row_of_cells& row, std::size_t place, picoseconds by,
-                   int direction) const {
-    const auto& state = c.row->state;
-    by -= c.by;
-    if (!state.ranks[place].seems_to_follow(row.state.ranks[place], by, in_use_)) return false;
+  /// Whether an end of a row, in this direction, cannot tell the cell `a` beyond it from `b`.
+  bool is_alike(const row_of_cells& own, const neighbour& a, const neighbour& b,
+                int outward) const {
+    const auto end = static_cast<std::size_t>(outward > 0 ? ring_.period - 1 : 0);
+    const auto other = static_cast<std::size_t>(ring_.period - 1) - end;
+    const auto &of_a = a.row->state, &of_b = b.row->state;
     for (std::size_t p = 0; p < ring_.direction.size(); ++p) {
-      if (ring_.direction[p] != direction) continue;
-      const auto hop = [&](int cell) -> const ring_hop& {
-        return ring_.hops[p][static_cast<std::size_t>(cell * ring_.period) + place];
-      };
-      if (!(hop(c.number) == hop(row.first))) return false;
-      if (!state.links[p][place].follows(row.state.links[p][place], by, in_use_)) return false;
+      const bool sends = ring_.direction[p] == outward;
+      if (!sends && !(hop_of(a, p, other) == hop_of(b, p, other) &&
+                      of_a.links[p][other].follows(of_b.links[p][other], b.by - a.by, in_use_)))
+        return false;
+      const auto& link = sends ? own.state.links[p][end] : of_b.links[p][other];
+      for (const auto l : lanes_of_[p]) {
+        if (!meets_alike(link.flows[l], own.state.ranks[end].arrivals[l],
+                         of_a.ranks[other].arrivals[l], a.by, of_b.ranks[other].arrivals[l], b.by))
+          return false;
+      }
     }
     return true;
+  }
+
+  /// Whether the flow between a rank and one of two others is the same with both: it follows the later of its ends.
+  static bool meets_alike(const ring_link::flow& f, const arrival& own, const arrival& a,
+                          picoseconds by_a, const arrival& b, picoseconds by_b) {
+    const auto together = [&](picoseconds one, picoseconds other, picoseconds by) {
+      return std::max(one, moved_by(other, by));
+    };
+    if (together(own.next, a.next, by_a) != together(own.next, b.next, by_b)) return false;
+    if (f.begins()) return true;
+    const bool arrives = a.count > f.ended;
+    if (arrives != (b.count > f.ended) || (arrives && a.bytes != b.bytes)) return false;
+    const auto from = own.after(f.ended);
+    return together(from, a.after(f.ended), by_a) == together(from, b.after(f.ended), by_b);
+  }
+
+  const ring_hop& hop_of(const neighbour& c, std::size_t pattern, std::size_t place) const {
+    return ring_.hops[pattern][static_cast<std::size_t>(c.number * ring_.period) + place];
   }
 
   /// No rank goes further in a round than a few operations beyond the last one: ranks that have the time to run ahead would
@@ -566,27 +595,33 @@ class ring_run {
 
   // --- A round ----------------------------------------------------------------------------------
 
-  /// A rank or a link of this row or a neighbour, by its place from the row's first rank on.
-  template <typename Pick>
-  auto at(row_place p, int i, Pick pick) const {
+  /// What a row's first cell sees in a round.
+  struct row_view {
+    const row_of_blocks& block;
+    row_of_cells& row;
+    neighbour before, after;
+  };
+
+  row_view view(row_place p) { return {blocks_[p.block], row_at(p), before(p), after(p)}; }
+
+  /// The cell in which the rank is that is so many places after the first of the row; makes that its place there.
+  neighbour cell_of(const row_view& v, int& i) const {
     const int m = ring_.period;
-    const auto here = i < 0 ? before(p) : i >= m ? after(p) : neighbour{&row_at(p), 0, 0};
-    const int inside = i < 0 ? i + m : i >= m ? i - m : i;
-    const auto& found = pick(here.row->state, static_cast<std::size_t>(inside));
-    return std::pair<decltype(&found), picoseconds>(&found, here.by);
+    const auto c = i < 0 ? v.before : i >= m ? v.after : neighbour{&v.row, 0, 0};
+    i = i < 0 ? i + m : i >= m ? i - m : i;
+    return c;
   }
 
-  void move_links(row_place here) {
-    auto& row = row_at(here);
+  void move_links(const row_view& v) {
+    auto& own = v.row.state;
     for (std::size_t p = 0; p < ring_.direction.size(); ++p) {
       for (int i = 0; i < ring_.period; ++i) {
-        const auto rank = [](const cell& c, std::size_t r) -> const ring_rank& {
-          return c.ranks[r];
-        };
-        const auto receiver = at(here, i + ring_.direction[p], rank);
-        const auto sender = static_cast<std::size_t>(row.first * ring_.period + i);
-        move_link(row.state.links[p][static_cast<std::size_t>(i)], p, sender,
-                  row.state.ranks[static_cast<std::size_t>(i)], *receiver.first, receiver.second);
+        int to = i + ring_.direction[p];
+        const auto c = cell_of(v, to);
+        move_link(own.links[p][static_cast<std::size_t>(i)], p,
+                  static_cast<std::size_t>(v.row.first * ring_.period + i),
+                  own.ranks[static_cast<std::size_t>(i)],
+                  c.row->state.ranks[static_cast<std::size_t>(to)], c.by);
       }
     }
   }
@@ -594,46 +629,42 @@ class ring_run {
   /// When the next flow of the lane begins at the earliest, if it has not begun.
   static picoseconds earliest(const ring_link::flow& f, std::size_t lane, const ring_rank& sender,
                               const ring_rank& receiver, picoseconds by, picoseconds latency) {
-    const auto arrives = [&](const ring_rank& r, picoseconds moved) {
-      const auto& a = r.arrivals[lane];
-      return moved_by(a.count > f.ended ? a.time : r.quiet, moved);
-    };
-    return later(std::max({arrives(sender, 0), arrives(receiver, by), f.end}), latency);
+    const auto& received = receiver.arrivals[lane];
+    const auto both =
+        std::max(sender.arrivals[lane].after(f.ended), moved_by(received.after(f.ended), by));
+    return later(std::max(both, f.end), latency);
   }
 
   void move_link(ring_link& link, std::size_t pattern, std::size_t sending, const ring_rank& sender,
                  const ring_rank& receiver, picoseconds by) {
     const auto& hop = ring_.hops[pattern][sending];
     const auto& least = lookaheads_[pattern][sending];
-    const auto of_pattern = [&](std::size_t l) {
-      return programs_.lanes[l].pattern == static_cast<int>(pattern);
-    };
-    const auto waits = [](const ring_link::flow& f) { return !f.moves && f.begin == never; };
+    const auto& lanes = lanes_of_[pattern];
     const auto earliest_of = [&](std::size_t l) {
       return earliest(link.flows[l], l, sender, receiver, by, least.latency[l]);
     };
     auto certain = never;  // no flow that has not begun yet begins before
-    for (std::size_t l = 0; l < in_use_.lanes; ++l) {
+    for (const auto l : lanes) {
       auto& f = link.flows[l];
-      if (!of_pattern(l) || !waits(f)) continue;
+      if (f.begins()) continue;
       const auto &sent = sender.arrivals[l], &received = receiver.arrivals[l];
       if (sent.count > f.ended && received.count > f.ended) {
         f.bytes = sent.bytes;
-        f.begin =
-            later(std::max(sent.time, moved_by(received.time, by)), hop.least_latency(f.bytes));
+        const auto latency =  // flows of a lane mostly have one size
+            ring_.sizes[l].size() == 1 ? least.latency[l] : hop.least_latency(f.bytes);
+        f.begin = later(std::max(sent.time, moved_by(received.time, by)), latency);
       } else {
         certain = std::min(certain, earliest_of(l));
       }
     }
     while (true) {
-      std::size_t first = in_use_.lanes;
-      for (std::size_t l = 0; l < in_use_.lanes; ++l) {
-        if (of_pattern(l) && link.flows[l].begin != never &&
-            (first == in_use_.lanes || link.flows[l].begin < link.flows[first].begin)) {
-          first = l;
-        }
+      auto begin = never;
+      std::size_t first = 0;
+      for (const auto l : lanes) {
+        if (link.flows[l].begin >= begin) continue;
+        begin = link.flows[l].begin;
+        first = l;
       }
-      const auto begin = first == in_use_.lanes ? never : link.flows[first].begin;
       const auto time = std::min(begin, link.route.next_completion());
       if (time == never || time > certain) break;
       progressed_ = true;
@@ -654,9 +685,8 @@ class ring_run {
         certain = std::min(certain, earliest_of(lane));
       }
     }
-    for (std::size_t l = 0; l < in_use_.lanes; ++l) {
+    for (const auto l : lanes) {
       auto& f = link.flows[l];
-      if (!of_pattern(l)) continue;
       constexpr picoseconds rounding = 2;
       const auto bound =
           f.moves ? link.route.next_completion() - rounding
@@ -674,6 +704,7 @@ class ring_run {
     int place;   ///< in a cell
     int number;  ///< of the rank
     ring_rank& rank;
+    std::size_t done = 0;  ///< operations
 
     picoseconds now() const { return rank.now; }
     seconds local_time(const stream_operation& op) const { return all.local_time(op, *this); }
@@ -681,11 +712,11 @@ class ring_run {
     void wait(std::uint32_t s, picoseconds until) { rank.due[s] = until; }
     int arrive(const stream_operation& op, std::uint32_t) {
       auto& a = rank.arrivals[static_cast<std::size_t>(op.lane)];
-      a = {a.count + 1, rank.now, op.bytes * op.stretch, true, true};
+      a = {a.count + 1, rank.now, a.next, op.bytes * op.stretch, true, true};
       return 2;
     }
     void finished(const stream_operation& op, const stream_state& s) {
-      all.done_ += static_cast<std::size_t>(row.count) * static_cast<std::size_t>(block.count);
+      ++done;
       if (rank.now > s.started) all.keep(block, row, place, op, s.started, rank.now);
     }
   };
@@ -697,6 +728,13 @@ class ring_run {
             place,
             row.first * ring_.period + place,
             row.state.ranks[static_cast<std::size_t>(place)]};
+  }
+
+  /// What a rank has done, for all that it stands for.
+  void count(const surroundings& seen) {
+    done_ += seen.done * static_cast<std::size_t>(seen.row.count) *
+             static_cast<std::size_t>(seen.block.count);
+    count_compute(seen.block, seen.row, seen.place, seen.rank.state.compute);
   }
 
   local_cost cost_of(const stream_operation& op, int rank) const {
@@ -737,13 +775,13 @@ class ring_run {
     for (int i = 0; i < ring_.period; ++i) {
       auto seen = around(block, row, i);
       rank_run<surroundings>(rules_, no_launches_, seen.rank.state, seen).start_ready();
-      count_compute(block, row, i);
+      count(seen);
     }
   }
 
   /// The compute time of a rank, for all that it stands for: as differences along blocks and along their cells.
-  void count_compute(const row_of_blocks& block, row_of_cells& row, int i) {
-    auto& time = row.state.ranks[static_cast<std::size_t>(i)].state.compute;
+  void count_compute(const row_of_blocks& block, const row_of_cells& row, int i,
+                     picoseconds& time) {
     if (time == 0) return;
     const int cell = row.first - block.first * ring_.block;
     for (const bool after : {false, true}) {
@@ -770,82 +808,124 @@ class ring_run {
     }
   }
 
-  void move_ranks(row_place p) {
+  /// The latest flow of a lane that a rank sends or receives, in the rank's own time.
+  struct seen_flow {
+    std::uint32_t ended;
+    picoseconds end, not_before;
+
+    /// Whether the flow of the rank's latest arrival has ended, which is `end`.
+    bool known(const arrival& a) const { return ended == a.count; }
+  };
+  struct seen_lane {
+    seen_flow sent, received;
+  };
+  using seen_lanes = std::array<seen_lane, most_lanes>;
+
+  seen_lanes lanes_of(const row_view& v, int place) const {
+    const auto seen = [](const ring_link::flow& f, picoseconds by) {
+      return seen_flow{f.ended, f.end + by, moved_by(f.not_before, by)};
+    };
+    seen_lanes lanes;
+    for (std::size_t p = 0; p < ring_.direction.size(); ++p) {
+      int from = place - ring_.direction[p];
+      const auto c = cell_of(v, from);
+      const auto& sent = v.row.state.links[p][static_cast<std::size_t>(place)];
+      const auto& received = c.row->state.links[p][static_cast<std::size_t>(from)];
+      for (const auto l : lanes_of_[p])
+        lanes[l] = {seen(sent.flows[l], 0), seen(received.flows[l], c.by)};
+    }
+    return lanes;
+  }
+
+  void move_ranks(const row_view& v) {
     for (int i = 0; i < ring_.period; ++i) {
-      move_rank(p, i);
-      count_compute(blocks_[p.block], row_at(p), i);
+      auto seen = around(v.block, v.row, i);
+      move_rank(seen, lanes_of(v, i));
+      count(seen);
     }
   }
 
-  /// The flow of a lane that the rank at this place sends or receives: whether its latest has ended and when, else before when
-  /// it does not end.
-  struct flow_end {
-    bool known;
-    picoseconds time;
-  };
-  flow_end end_of(row_place n, int i, std::size_t lane, bool received) const {
-    const auto pattern = static_cast<std::size_t>(programs_.lanes[lane].pattern);
-    const auto link = [&](const cell& c, std::size_t r) -> const ring_link& {
-      return c.links[pattern][r];
-    };
-    const auto [found, by] = at(n, received ? i - ring_.direction[pattern] : i, link);
-    const auto& f = found->flows[lane];
-    const auto& a = row_at(n).state.ranks[static_cast<std::size_t>(i)].arrivals[lane];
-    const bool known = f.ended == a.count;
-    return {known, moved_by(known ? f.end : f.not_before, by)};
-  }
-
-  void move_rank(row_place n, int i) {
-    auto& row = row_at(n);
-    auto seen = around(blocks_[n.block], row, i);
+  void move_rank(surroundings& seen, const seen_lanes& lanes) {
     auto& rank = seen.rank;
     rank_run<surroundings> run(rules_, no_launches_, rank.state, seen);
     picoseconds quiet = never;
     while (true) {
-      auto time = never, horizon = never;
-      for (std::size_t s = 0; s < in_use_.streams; ++s) time = std::min(time, rank.due[s]);
+      auto flow_end = never, wait_end = never, horizon = never;
+      for (std::size_t s = 0; s < in_use_.streams; ++s) wait_end = std::min(wait_end, rank.due[s]);
+      const auto count = [&](const arrival& a, const seen_flow& f) {
+        auto& first = f.known(a) ? flow_end : horizon;
+        first = std::min(first, f.known(a) ? f.end : f.not_before);
+      };
       for (std::size_t l = 0; l < in_use_.lanes; ++l) {
         const auto& a = rank.arrivals[l];
-        for (const bool received : {false, true}) {
-          if (!(received ? a.receives : a.sends)) continue;
-          const auto end = end_of(n, i, l, received);
-          auto& first = end.known ? time : horizon;
-          first = std::min(first, end.time);
-        }
+        if (a.sends) count(a, lanes[l].sent);
+        if (a.receives) count(a, lanes[l].received);
       }
+      const auto time = std::min(flow_end, wait_end);
       quiet = std::min(time, horizon);
       if (time == never || time >= horizon) break;
       if (rank.state.streams.front().completed >= ceiling_) break;
       progressed_ = true;
       rank.now = time;
-      end_flows(n, i, rank, run);
+      if (flow_end == time) end_flows(lanes, rank, run);
       end_waits(rank, run);
-      run.start_ready();
+      run.start_made_ready();
     }
-    progressed_ = progressed_ || quiet != rank.quiet;
-    rank.quiet = quiet;
-  }
-
-  void end_waits(ring_rank& rank, rank_run<surroundings>& run) const {
-    const auto end = rank.due.begin() + rules_.streams();
-    while (true) {
-      const auto due = std::find(rank.due.begin(), end, rank.now);
-      if (due == end) return;
-      *due = never;
-      run.end_wait(static_cast<std::uint32_t>(due - rank.due.begin()));
-    }
-  }
-
-  void end_flows(row_place n, int i, ring_rank& rank, rank_run<surroundings>& run) {
     for (std::size_t l = 0; l < in_use_.lanes; ++l) {
-      for (const bool received : {false, true}) {
-        auto& open = received ? rank.arrivals[l].receives : rank.arrivals[l].sends;
-        if (!open) continue;
-        const auto end = end_of(n, i, l, received);
-        if (!end.known || end.time != rank.now) continue;
+      const auto next = next_arrival(rank, programs_.lanes[l].stream, quiet);
+      progressed_ = progressed_ || next != rank.arrivals[l].next;
+      rank.arrivals[l].next = next;
+    }
+  }
+
+  /// Before when a rank, on which nothing happens before `quiet`, does not arrive again at a stream's communication: what has
+  /// to end first takes its time. The further ranks can tell, the more their neighbours do in a round.
+  picoseconds next_arrival(const ring_rank& rank, std::uint32_t s, picoseconds quiet) const {
+    const auto& streams = rank.state.streams;
+    const auto& own = streams[s];
+    const auto& program = programs_.streams[s];
+    if (own.busy && own.flows_pending == 0) return std::max(quiet, least_end(rank, s));
+    if (own.busy && program[own.completed].rounds > 1) return quiet;
+    const auto next = own.completed + own.busy;
+    if (next == program.size()) return never;
+    auto least = quiet;
+    for (std::uint32_t other = 0; other < in_use_.streams; ++other) {
+      if (other != s && streams[other].completed < program[next].needs[other])
+        least = std::max(least, least_end(rank, other));
+    }
+    return least;
+  }
+
+  /// Of what a stream does that nothing but time ends; else 0.
+  static picoseconds least_end(const ring_rank& rank, std::uint32_t s) {
+    constexpr std::uint32_t compute_stream = 0;
+    if (s == compute_stream && rank.state.kernel.running()) return rank.state.kernel.least_end();
+    return rank.due[s] == never ? 0 : rank.due[s];
+  }
+
+  /// From the first stream on again after each, as its end may let another one end now.
+  void end_waits(ring_rank& rank, rank_run<surroundings>& run) const {
+    for (std::uint32_t s = 0; s < in_use_.streams;) {
+      if (rank.due[s] != rank.now) {
+        ++s;
+        continue;
+      }
+      rank.due[s] = never;
+      run.end_wait(s);
+      s = 0;
+    }
+  }
+
+  void end_flows(const seen_lanes& lanes, ring_rank& rank, rank_run<surroundings>& run) {
+    for (std::size_t l = 0; l < in_use_.lanes; ++l) {
+      auto& a = rank.arrivals[l];
+      const auto end = [&](bool& open, const seen_flow& f) {
+        if (!open || !f.known(a) || f.end != rank.now) return;
         open = false;
         run.end_flow(programs_.lanes[l].stream);
-      }
+      };
+      end(a.sends, lanes[l].sent);
+      end(a.receives, lanes[l].received);
     }
   }
 
@@ -859,6 +939,7 @@ class ring_run {
   rank_rules rules_;
   launch_list no_launches_;
   std::vector<std::vector<lookahead>> lookaheads_;  ///< by pattern, sender
+  std::vector<std::vector<std::size_t>> lanes_of_;  ///< by pattern
   std::vector<row_of_blocks> blocks_;
   std::vector<cut_ends> cuts_;             ///< by row
   std::vector<std::vector<int>> changes_;  ///< by operation of the compute stream: variant_changes

@@ -116,7 +116,7 @@ class simulation {
     require_finished();
   }
 
-  std::uint32_t streams_of_rank() const { return rules_.streams(); }
+  std::uint32_t streams_of_rank() const { return rules_.streams; }
   std::uint32_t event_of(std::uint32_t r, std::uint32_t stream) const {
     return r * streams_of_rank() + stream;
   }

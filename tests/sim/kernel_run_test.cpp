@@ -21,6 +21,16 @@ TEST(kernel_run, the_rest_runs_at_another_speed) {
   EXPECT_EQ(k.end(), 105 * us);
 }
 
+// 120 us if the communication beside it goes on, 110 if that ends half-way, 100 as soon as it ends: 2 ps are for rounding.
+TEST(kernel_run, it_does_not_end_before_its_least_end) {
+  kernel_run k;
+  k.begin(0, 7, 100e-6, 1, 1.2);
+  EXPECT_EQ(k.least_end(), 100 * us - 2);
+  EXPECT_TRUE(k.slow_down(60 * us, 1));
+  EXPECT_EQ(k.end(), 110 * us);
+  EXPECT_EQ(k.least_end(), 110 * us - 2);
+}
+
 TEST(kernel_run, the_same_speed_moves_nothing) {
   kernel_run k;
   EXPECT_FALSE(k.slow_down(0, 1.2));
