@@ -3,7 +3,7 @@
 # attnsim_library(NAME SOURCES... [PUBLIC libs...] [PRIVATE libs...] [READS|LOOPS]): the static library attnsim_NAME, also
 # known as attnsim::NAME, with the project's include root and warnings. READS: it reads, writes or asks others rather than computes, and
 # is compiled with few optimizations, a third of the time to build and none to run. LOOPS: programs spend most of their time in it,
-# and it has all optimizations: without, large rings are simulated a quarter slower; elsewhere they are a quarter of the time to build.
+# and it has all optimizations: without, large rings are simulated a quarter slower; of model/ they are a quarter of the time to build.
 add_library(attnsim_options INTERFACE)
 target_compile_options(attnsim_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers>)
