@@ -21,6 +21,7 @@ import torch._functorch.config
 import torch.nn.functional as F
 
 import titan
+from results import write
 
 HIDDEN, INNER, HEADS, DIM, VOCABULARY = titan.HIDDEN, titan.INNER, titan.HEADS, titan.HEAD_DIM, 128256
 FIT, HELD_OUT = (256, 2048, 8192, 65536), (768, 6144, 16384, 32768)  # tokens of hidden width
@@ -136,11 +137,9 @@ class Results:
     def write(self):
         about = {"card": torch.cuda.get_device_name(), "torch": torch.__version__, "date": time.strftime("%Y-%m-%d")}
         lists = {"points": self.points, "among_products": self.among, "kernels": self.kernels}
-        with open(self.path + ".partial", "w") as file:
-            body = ",\n".join(f'"{name}":[\n' + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]"
-                              for name, rows in lists.items())
-            file.write('{"environment":' + json.dumps(about) + ",\n" + body + "}\n")
-        os.replace(self.path + ".partial", self.path)
+        body = ",\n".join(f'"{name}":[\n' + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]"
+                          for name, rows in lists.items())
+        write(self.path, '{"environment":' + json.dumps(about) + ",\n" + body + "}\n")
 
     def guarded(self, what, function):
         if time.monotonic() > self.deadline:

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 
+from results import write
+
 INTERVAL = 0.02
 HIDDEN, INNER, HEADS, DIM = 4096, 14336, 32, 128
 
@@ -155,10 +157,8 @@ class Runs:
         return e
 
     def write(self):
-        with open(self.path + ".partial", "w") as file:
-            rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in self.rows)
-            file.write('{"environment":' + json.dumps(self.environment) + ',"runs":[\n' + rows + "\n]}\n")
-        os.replace(self.path + ".partial", self.path)
+        rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in self.rows)
+        write(self.path, '{"environment":' + json.dumps(self.environment) + ',"runs":[\n' + rows + "\n]}\n")
 
     def seconds_of(self, kind):
         """Roughly, for how many calls a segment has."""

@@ -24,6 +24,8 @@ import time
 import torch
 import torch.distributed as dist
 
+from results import write
+
 KERNEL = "fa2-torch"
 ROUNDS = 5  # of kernels
 # What layers in a row take over the sum of their calls' medians, where the host sets their time: a call's mean is above its median,
@@ -342,12 +344,6 @@ def environment():
     return {"card": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "torch": torch.__version__,
             "nccl": ".".join(map(str, torch.cuda.nccl.version())), "processor": processor,
             "date": datetime.date.today().isoformat()}
-
-
-def write(path, content):
-    with open(path + ".partial", "w") as file:
-        file.write(content)
-    os.replace(path + ".partial", path)
 
 
 SIZES = [(tokens, heads) for tokens in (512, 1024, 2048, 4096, 8192) for heads in (8, 32)]

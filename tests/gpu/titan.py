@@ -34,6 +34,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
+from results import write
+
 HIDDEN, INNER, HEADS, KV_HEADS, HEAD_DIM = 4096, 14336, 32, 8, 128
 DEVICE = "cuda"
 
@@ -298,10 +300,8 @@ def environment():
             "nccl": ".".join(map(str, torch.cuda.nccl.version())), "date": datetime.date.today().isoformat()}
 
 
-def write(path, results):
-    with open(path + ".partial", "w") as file:
-        json.dump({"environment": environment(), "cases": results}, file, separators=(",", ":"))
-    os.replace(path + ".partial", path)
+def write_cases(path, results):
+    write(path, json.dumps({"environment": environment(), "cases": results}, separators=(",", ":")))
 
 
 def tidy():
@@ -325,7 +325,7 @@ def run(cases, path, mesh_of, asked):
             print(f"{case}: failed", flush=True)
         results.append(result)
         tidy()
-        write(path, results)
+        write_cases(path, results)
 
 
 def copy_instead_of_exchange():
